@@ -1,0 +1,85 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target: warnings are errors, so that main never collects any.
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+
+/// Protocol cores: the compiler proves that they contain no unsafe expression (docs/architecture.md).
+let core: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+/// The executables' names are part of the interface; everything else is an internal layer of one package.
+let package = Package(
+    name: "sinchctl",
+    products: [
+        .executable(name: "sinchctl", targets: ["sinchctl"]),
+        .library(name: "SinchRTC", targets: ["SinchRTC"]),
+    ],
+    targets: [
+        // C libraries from Debian.
+        .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
+        .target(name: "CSys"),
+
+        // Protocol cores: value types without I/O or clock.
+        .target(name: "Primitives", swiftSettings: core),
+        .target(name: "Crypto", dependencies: ["COpenSSL"], swiftSettings: strict),
+        .target(name: "Token", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
+        .target(name: "SIP", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
+        .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
+        .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
+
+        // What touches the machine.
+        .target(name: "Network", dependencies: ["CSys", "Primitives"], swiftSettings: strict),
+        .target(
+            name: "Audio", dependencies: ["CALSA", "COpus", "CSpeexDSP", "CSys", "Primitives"],
+            swiftSettings: strict),
+        .target(
+            name: "MediaSession", dependencies: ["Audio", "CSys", "Network", "Primitives", "RTP", "SDP"],
+            swiftSettings: strict),
+        .target(
+            name: "Signalling", dependencies: ["Network", "Primitives", "SDP", "SIP"], swiftSettings: strict),
+
+        // What people and programs use.
+        .target(
+            name: "SinchRTC",
+            dependencies: ["Audio", "MediaSession", "Network", "Primitives", "SDP", "SIP", "Signalling", "Token"],
+            swiftSettings: strict),
+        .target(
+            name: "Configuration", dependencies: ["Primitives", "Token"], swiftSettings: strict),
+        .target(
+            name: "SinchEnvironment",
+            dependencies: [
+                "Configuration", "Crypto", "Network", "Primitives", "SIP", "Signalling", "SinchRTC", "Token",
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Agent",
+            dependencies: ["Audio", "Configuration", "Network", "Primitives", "SinchEnvironment", "SinchRTC", "Token"],
+            swiftSettings: strict),
+        .target(
+            name: "CommandLineInterface", dependencies: ["Agent", "Configuration", "SinchEnvironment", "SinchRTC"],
+            swiftSettings: strict),
+        .executableTarget(name: "sinchctl", dependencies: ["CommandLineInterface"], swiftSettings: strict),
+
+        // Tests beside what they test; Integration runs real servers and devices.
+        .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
+        .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
+        .testTarget(name: "SIPTests", dependencies: ["Crypto", "Primitives", "SIP"], resources: [.copy("Vectors")]),
+        .testTarget(name: "SDPTests", dependencies: ["SDP"]),
+        .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
+        .testTarget(name: "NetworkTests", dependencies: ["CSys", "Network", "Primitives"]),
+        .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
+        .testTarget(name: "MediaSessionTests", dependencies: ["Audio", "MediaSession", "Primitives", "RTP", "SDP"]),
+        .testTarget(name: "SignallingTests", dependencies: ["Primitives", "SDP", "SIP", "Signalling"]),
+        .testTarget(name: "SinchRTCTests", dependencies: ["SinchRTC", "SinchEnvironment"]),
+        .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
+        .testTarget(
+            name: "SinchEnvironmentTests",
+            dependencies: ["Crypto", "Primitives", "SIP", "Signalling", "SinchEnvironment", "Token"]),
+        .testTarget(name: "AgentTests", dependencies: ["Agent", "Network"]),
+        .testTarget(name: "CommandLineTests", dependencies: ["CommandLineInterface"]),
+        .testTarget(name: "Integration", dependencies: ["Audio", "Network", "SinchRTC"]),
+    ]
+)
