@@ -24,7 +24,7 @@ let package = Package(
 
         // Protocol cores: value types without I/O or clock.
         .target(name: "Primitives", swiftSettings: core),
-        .target(name: "Crypto", dependencies: ["COpenSSL"], swiftSettings: strict),
+        .target(name: "Crypto", dependencies: ["COpenSSL"], swiftSettings: core),
         .target(name: "Token", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
         .target(name: "SIP", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
