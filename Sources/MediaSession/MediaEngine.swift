@@ -1,0 +1,154 @@
+import CSys
+import Glibc
+import Primitives
+import Synchronization
+
+/// The one real-time thread on which all media of a client flows.
+///
+/// Streams, devices and codecs belong to this thread from `add` to `remove`. Other threads reach it only through
+/// queued commands that wake it; it looks at that queue only when it was woken for it, so its steady state neither
+/// locks nor allocates. It asks for SCHED_FIFO, and `scheduling` says what it got.
+public final class MediaEngine: Sendable {
+    /// How the thread is scheduled: what was asked for is not always granted.
+    public enum Scheduling: Sendable, Equatable {
+        /// SCHED_FIFO with this priority: other programs' load does not delay media.
+        case realTime(priority: Int)
+        /// The default time-sharing policy: under load packets may leave late.
+        case timeSharing
+    }
+
+    /// How the media thread is scheduled.
+    public let scheduling: Scheduling
+    private let commands: CommandQueue
+
+    /// Starts the thread.
+    ///
+    /// - Parameter name: the thread's name in `ps` and debuggers; the first 15 bytes are kept.
+    public init(name: String = "sinch-media") throws(MediaError) {
+        let wakeUp = csys_eventfd_create()
+        let epoll = csys_epoll_create()
+        guard wakeUp >= 0, epoll >= 0,
+            csys_epoll_add(epoll, wakeUp, csys_epoll_in.rawValue, MediaThread.commandToken) >= 0
+        else {
+            if wakeUp >= 0 { Glibc.close(wakeUp) }
+            if epoll >= 0 { Glibc.close(epoll) }
+            throw MediaError(.system, "the media thread cannot be set up: is the limit of open files reached?")
+        }
+        commands = CommandQueue(descriptor: wakeUp)
+        let start = ThreadStart(name: name, epoll: epoll, commands: commands)
+        guard let scheduling = start.launch() else {
+            Glibc.close(epoll)
+            throw MediaError(.system, "the media thread cannot be started: is the limit of processes reached?")
+        }
+        self.scheduling = scheduling
+    }
+
+    deinit {
+        commands.stop()
+    }
+
+    /// Ends the thread after what was asked of it before; streams that still run are closed.
+    public func stop() {
+        commands.stop()
+    }
+
+    /// Runs a closure on the media thread, soon. Not for the steady state: it allocates and locks.
+    ///
+    /// - Returns: false when the engine was stopped; the closure will not run then.
+    @discardableResult
+    func perform(_ command: @escaping @Sendable (MediaThread) -> Void) -> Bool {
+        commands.append(command)
+    }
+
+    /// Starts a stream. Its devices must not be used by anyone else from here on.
+    public func add(_ stream: MediaStream) {
+        perform { thread in thread.add(stream) }
+    }
+
+    /// Stops a stream, says goodbye by RTCP and closes its sockets and devices.
+    ///
+    /// - Parameter completion: gets the final statistics, on the media thread.
+    public func remove(_ stream: MediaStream, completion: @escaping @Sendable (MediaStatistics) -> Void) {
+        if !perform({ thread in completion(thread.remove(stream)) }) {
+            completion(MediaStatistics())
+        }
+    }
+
+    /// Reads a stream's statistics.
+    ///
+    /// - Parameter completion: gets them on the media thread, or at once (all zero) when the engine was stopped.
+    public func statistics(of stream: MediaStream, completion: @escaping @Sendable (MediaStatistics) -> Void) {
+        if !perform({ thread in completion(stream.snapshot(at: thread.now)) }) {
+            completion(MediaStatistics())
+        }
+    }
+
+    /// Mutes or unmutes what a stream sends; silence is sent instead, so that the other side sees a live stream.
+    public func setMuted(_ muted: Bool, of stream: MediaStream) {
+        perform { _ in stream.isMuted = muted }
+    }
+
+    /// Follows a new offer and answer within the call: hold, resume, another address.
+    public func update(_ stream: MediaStream, to audio: NegotiatedAudio) {
+        perform { thread in stream.renegotiate(audio, at: thread.now) }
+    }
+}
+
+/// What the new thread is given, and what it reports back before `MediaEngine.init` returns.
+private final class ThreadStart: Sendable {
+    private static let unknown: Int32 = -1
+
+    private let name: String
+    private let epoll: Int32
+    private let commands: CommandQueue
+    /// The real-time priority that was granted, 0 for time-sharing.
+    private let granted = Atomic<Int32>(ThreadStart.unknown)
+
+    init(name: String, epoll: Int32, commands: CommandQueue) {
+        self.name = name
+        self.epoll = epoll
+        self.commands = commands
+    }
+
+    /// Starts the thread and waits until it knows how it is scheduled.
+    func launch() -> MediaEngine.Scheduling? {
+        var identifier = pthread_t()
+        let context = Unmanaged.passRetained(self)
+        // The closure captures nothing and belongs to no actor: see the isolation trap of threads made in C.
+        let status = pthread_create(
+            &identifier, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, context.toOpaque())
+        guard status == 0 else {
+            context.release()
+            return nil
+        }
+        pthread_detach(identifier)
+        var priority = granted.load(ordering: .acquiring)
+        while priority == Self.unknown {
+            sched_yield()
+            priority = granted.load(ordering: .acquiring)
+        }
+        return priority > 0 ? .realTime(priority: Int(priority)) : .timeSharing
+    }
+
+    private func run() {
+        _ = csys_thread_set_name(name)
+        // Above ordinary programs, below the kernel's own threads and what audio servers take.
+        _ = csys_thread_set_fifo(10)
+        granted.store(max(0, csys_thread_realtime_priority()), ordering: .releasing)
+        let thread = MediaThread(epoll: epoll)
+        while true {
+            if thread.wait() {
+                let (pending, isLast) = commands.take()
+                for command in pending { command(thread) }
+                if isLast { break }
+            }
+            thread.process()
+        }
+        thread.close()
+    }
+}

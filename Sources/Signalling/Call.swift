@@ -1,0 +1,95 @@
+import Primitives
+import SDP
+import SIP
+
+/// Names one call leg of one user agent for as long as the agent lives.
+public struct CallHandle: Hashable, Sendable {
+    let number: UInt64
+}
+
+/// Who placed a call, seen from this side.
+public enum CallDirection: String, Sendable, Codable {
+    /// The other side called us.
+    case incoming
+    /// We called.
+    case outgoing
+}
+
+/// One call leg's signalling state. It has no behaviour of its own: `UserAgent` moves it.
+struct Call: Sendable {
+    /// Where the leg stands in RFC 3261's terms.
+    enum Phase: Sendable {
+        /// Outgoing: INVITE sent, no final response. Incoming: INVITE received, not answered.
+        case early
+        /// Incoming: 2xx sent, its ACK is awaited and the 2xx repeated (13.3.1.4).
+        case answering
+        /// Both sides agree that there is a call.
+        case confirmed
+        /// The user was told that the call is over; a CANCEL, ACK or BYE is still on its way.
+        case closing
+    }
+
+    let handle: CallHandle
+    let direction: CallDirection
+    let callID: String
+    let flow: SIPFlow
+    var phase = Phase.early
+    var hasProgressed = false
+    var hasRung = false
+
+    /// The INVITE that made the leg, as sent or received.
+    var invite: SIPMessage
+    var inviteTransaction: TransactionID
+    /// Outgoing: how often the INVITE was repeated with credentials.
+    var inviteAttempts = 1
+    /// The dialog; early on the callee's side from its first response, on the caller's from the answer.
+    var dialog: SIPDialog?
+    /// The local tag: in From when we call, in To when we are called.
+    let localTag: String
+
+    var negotiation: OfferAnswer?
+    var media: NegotiatedAudio?
+    /// Whether the 2xx carries our offer, so that the ACK must carry the answer (delayed offer).
+    var awaitsAnswerInAck = false
+
+    /// Caller: give up ringing at this time. Callee: none, the caller decides.
+    var noAnswerDeadline: MonotonicTime?
+    /// The callee's 2xx, repeated at doubling intervals until the ACK comes.
+    var answer: AnswerRepetition?
+    /// A leg that is closing is forgotten at this time, whatever the other side does.
+    var forgetDeadline: MonotonicTime?
+    /// The ACK of the last 2xx, sent again for each repetition of it.
+    var lastAck: SIPMessage?
+    /// A re-INVITE that we answered and whose ACK is awaited uses `answer` too; its CSeq is here.
+    var answeredSequence: UInt32?
+    /// Callee: the user hung up between our 2xx and its ACK; the BYE waits for the ACK or for timer H.
+    var hangUpWhenAcknowledged = false
+
+    init(
+        handle: CallHandle, direction: CallDirection, flow: SIPFlow, invite: SIPMessage, transaction: TransactionID,
+        localTag: String
+    ) {
+        self.handle = handle
+        self.direction = direction
+        self.callID = invite.callID ?? ""
+        self.flow = flow
+        self.invite = invite
+        self.inviteTransaction = transaction
+        self.localTag = localTag
+    }
+
+    /// The earliest time at which something is to be done for this leg.
+    var nextTimeout: MonotonicTime? {
+        [noAnswerDeadline, answer?.next, forgetDeadline].compactMap(\.self).min()
+    }
+}
+
+/// A 2xx to an INVITE under repetition (RFC 3261, 13.3.1.4): the user agent's work, not the transaction's.
+struct AnswerRepetition: Sendable {
+    let response: SIPMessage
+    let transaction: TransactionID
+    var interval: Duration
+    var next: MonotonicTime
+    /// 64·T1 after the first 2xx: no ACK came, the call is given up.
+    let deadline: MonotonicTime
+}

@@ -1,0 +1,393 @@
+import MediaSession
+import Network
+import Primitives
+import SDP
+import SIP
+import Signalling
+import Synchronization
+
+/// The event loop on which all signalling of this process runs; one thread, however many clients there are.
+let signallingLoop: Result<EventLoop, NetworkError> = Result { () throws(NetworkError) in
+    try EventLoop(name: "sinch-signal")
+}
+
+/// What every thread may read of a client without waiting for its loop.
+final class SharedState: Sendable {
+    private let state = Mutex(false)
+    /// Whether the client is registered.
+    var isStarted: Bool {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}
+
+/// The client behind `SinchClient`: an actor whose executor is the event loop, so that the compiler proves it race-free.
+///
+/// It drives the user agent (a value without I/O) with messages, time and commands, and turns what the agent says into
+/// packets, media streams and callbacks.
+actor ClientCore {
+    nonisolated let configuration: SinchClientConfiguration
+    nonisolated let loop: EventLoop
+    nonisolated let shared = SharedState()
+    nonisolated let engine: MediaEngine
+    nonisolated let domain: String
+    nonisolated let endpoint: SIPEndpoint
+
+    weak var client: SinchClient?
+    var agent: UserAgent
+    var transports: SIPTransportSet?
+    var sessions: [CallHandle: CallSession] = [:]
+    var isMuted = false
+    var registrationObserver: (@Sendable (SinchClientStatus) -> Void)?
+    var sound: SoundPlayer?
+
+    private var timer: TimerHandle?
+    private var timerDeadline: MonotonicTime?
+    private var isRunning = false
+    private var hasBeenRegistered = false
+    private var isTerminated = false
+    private var terminationCompletions: [@Sendable () -> Void] = []
+    private var startedAt: MonotonicTime?
+    private var registrationDelay: Duration?
+    private var grantedLifetime: Duration?
+    private var lastFailure: SinchError?
+    private var credentialRequest: UInt64 = 0
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    init(configuration: SinchClientConfiguration) throws(SinchError) {
+        let host = try SIPEndpoint(parsing: configuration.environmentHost)
+        endpoint = try configuration.outboundProxy.map { text throws(SinchError) in try SIPEndpoint(parsing: text) } ?? host
+        domain = host.host
+        self.configuration = configuration
+        do {
+            loop = try signallingLoop.get()
+            engine = try MediaEngine()
+        } catch let error as MediaError {
+            throw SinchError(.internal, error.message)
+        } catch let error as NetworkError {
+            throw SinchError(.internal, error.message)
+        } catch {
+            throw SinchError(.internal, "\(error)")
+        }
+        var agentConfiguration = UserAgentConfiguration(
+            user: configuration.userId, domain: host.host, displayName: configuration.displayName,
+            instanceID: Self.makeInstanceID(), userAgent: "SinchRTC/\(version())")
+        agentConfiguration.noAnswerTimeout = configuration.noAnswerTimeout
+        agentConfiguration.maximumCalls = configuration.maximumCalls
+        agentConfiguration.registrationExpires = configuration.registrationLifetime
+        agent = UserAgent(configuration: agentConfiguration)
+    }
+
+    /// A random UUID as a URN (RFC 4122, version 4): names this device for as long as the client lives.
+    private static func makeInstanceID() -> String {
+        var random = RandomSource.system
+        var digits = Array(random.hexadecimal(bits: 128))
+        digits[12] = "4"
+        digits[16] = ["8", "9", "a", "b"][Int(random.next() & 3)]
+        let text = String(digits)
+        var groups: [Substring] = []
+        var rest = text[...]
+        for length in [8, 4, 4, 4, 12] {
+            groups.append(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        return "urn:uuid:" + groups.joined(separator: "-")
+    }
+
+    /// Runs work on the core from any thread, in the order of the calls.
+    nonisolated func perform(_ work: @escaping @Sendable (isolated ClientCore) -> Void) {
+        loop.execute { [self] in
+            assumeIsolated { core in work(core) }
+        }
+    }
+
+    nonisolated func attach(_ client: SinchClient) {
+        perform { $0.client = client }
+    }
+
+    // MARK: Lifecycle
+
+    func start() {
+        guard !isRunning, !isTerminated else {
+            if isTerminated {
+                fail(SinchError(.notStarted, "the client was terminated", hint: "create a new one"))
+            }
+            return
+        }
+        isRunning = true
+        startedAt = loop.now
+        lastFailure = nil
+        agent.start(at: loop.now)
+        drain()
+    }
+
+    func terminate(completion: @escaping @Sendable () -> Void) {
+        guard !isTerminated else {
+            completion()
+            return
+        }
+        terminationCompletions.append(completion)
+        guard terminationCompletions.count == 1 else { return }
+        shared.isStarted = false
+        for handle in sessions.keys { agent.hangUp(handle, at: loop.now) }
+        stopSound()
+        guard isRunning else {
+            finishTermination()
+            return
+        }
+        agent.unregister(at: loop.now)
+        drain()
+        // The platform may be gone: what it does not confirm in two seconds, it will find out by itself.
+        _ = loop.schedule(at: loop.now + .seconds(2)) { [weak self] in
+            self?.assumeIsolated { $0.finishTermination() }
+        }
+    }
+
+    private func finishTermination() {
+        guard !isTerminated else { return }
+        isTerminated = true
+        isRunning = false
+        timer?.cancel()
+        transports?.close()
+        transports = nil
+        engine.stop()
+        for completion in terminationCompletions { completion() }
+        terminationCompletions = []
+    }
+
+    var status: SinchClientStatus {
+        let next = agent.nextRegistrationAttempt.map { max(0, ($0 - loop.now).seconds) }
+        return SinchClientStatus(
+            registration: "\(agent.registrationState)", lastFailure: lastFailure?.description,
+            nextAttemptIn: agent.registrationState == .waiting ? next : nil,
+            grantedLifetime: grantedLifetime?.seconds,
+            transport: agent.path?.flow.transport.rawValue, remoteAddress: agent.path?.flow.remote.description,
+            localAddress: agent.path?.local.description,
+            mediaScheduling: engine.scheduling.text,
+            mediaSecurity: "none (plain RTP, allowed on loopback only)",
+            registrationDelay: registrationDelay?.seconds, activeCalls: sessions.count)
+    }
+
+    // MARK: Driving the agent
+
+    /// Carries out what the agent wants, then sets the timer for what it wants next.
+    func drain() {
+        while let action = agent.nextAction() {
+            switch action {
+            case .transmit(let message, let flow): transports?.send(message, over: flow)
+            case .openFlow: openFlow()
+            case .needsCredentials: askForToken()
+            case .registration(let event): handle(event)
+            case .call(let handle, let event): self.handle(event, of: handle)
+            }
+        }
+        arm()
+    }
+
+    private func arm() {
+        let next = agent.nextTimeout
+        guard next != timerDeadline else { return }
+        timer?.cancel()
+        timer = nil
+        timerDeadline = next
+        guard let next else { return }
+        timer = loop.schedule(at: next) { [weak self] in
+            self?.assumeIsolated { core in
+                core.timerDeadline = nil
+                core.timer = nil
+                core.agent.timeout(at: core.loop.now)
+                core.drain()
+            }
+        }
+    }
+
+    private func openFlow() {
+        let host = endpoint.host
+        let port = endpoint.effectivePort
+        Resolver.resolve(host: host, port: port, on: loop) { [weak self] result in
+            self?.assumeIsolated { core in
+                switch result {
+                case .success(let addresses):
+                    core.connect(to: addresses[...])
+                case .failure(let error):
+                    core.flowFailed(error)
+                }
+            }
+        }
+    }
+
+    private func connect(to addresses: ArraySlice<TransportAddress>) {
+        guard let address = addresses.first else {
+            flowFailed(NetworkError(code: .nameNotFound, message: "\(endpoint.host) has no address"))
+            return
+        }
+        let transports = transports ?? makeTransports()
+        transports.connect(endpoint.transport ?? .udp, to: address) { [weak self] result in
+            self?.assumeIsolated { core in
+                switch result {
+                case .success(let path):
+                    core.agent.flowOpened(path, at: core.loop.now)
+                    core.drain()
+                case .failure(let error):
+                    if addresses.count > 1 {
+                        core.connect(to: addresses.dropFirst())
+                    } else {
+                        core.flowFailed(error)
+                    }
+                }
+            }
+        }
+    }
+
+    private func makeTransports() -> SIPTransportSet {
+        let made = SIPTransportSet(
+            loop: loop,
+            handlers: SIPTransportSet.Handlers(
+                onMessage: { [weak self] message, flow in
+                    self?.assumeIsolated { core in
+                        core.agent.receive(message, from: flow, at: core.loop.now)
+                        core.drain()
+                    }
+                },
+                onFlowFailed: { [weak self] flow, error in
+                    self?.assumeIsolated { core in
+                        guard flow == core.agent.path?.flow else { return }
+                        core.flowFailed(error)
+                    }
+                }))
+        transports = made
+        return made
+    }
+
+    private func flowFailed(_ error: NetworkError) {
+        log(.warning, "network", error.message)
+        agent.flowFailed(reason: error.message, at: loop.now)
+        drain()
+    }
+
+    // MARK: Registration
+
+    private func askForToken() {
+        if let flow = agent.path?.flow, !flow.transport.isSecure, !flow.remote.isLoopback {
+            refuse(
+                SinchError(
+                    .tls, "a token would go to \(flow.remote) over \(flow.transport.rawValue), which anyone can read",
+                    hint: "use a TLS transport", step: "registering"))
+            return
+        }
+        credentialRequest &+= 1
+        let request = credentialRequest
+        guard let client else { return }
+        callBack { [weak self] in
+            guard let self else { return }
+            let registration = SinchClientRegistration { [weak self] answer in
+                self?.perform { $0.supply(answer, for: request) }
+            }
+            if let delegate = client.delegate {
+                delegate.clientRequiresRegistrationCredentials(client, withCallback: registration)
+            } else {
+                registration.registerDidFail(
+                    error: SinchError(
+                        .noCredentials, "the client has no delegate to ask for a token",
+                        hint: "set the delegate before start()", step: "registering"))
+            }
+        }
+    }
+
+    private func supply(_ answer: Result<String, SinchError>, for request: UInt64) {
+        // One answer for one question: a late or second one is not what the platform asks for now.
+        guard request == credentialRequest, isRunning else { return }
+        credentialRequest &+= 1
+        switch answer {
+        case .success(let token):
+            agent.credentialsChanged([.bearer(token: token)], at: loop.now)
+            drain()
+        case .failure(let error):
+            refuse(error)
+        }
+    }
+
+    /// The client cannot be registered by anything that it can do itself.
+    private func refuse(_ error: SinchError) {
+        lastFailure = error
+        shared.isStarted = false
+        if !hasBeenRegistered {
+            agent.abandonRegistration()
+            isRunning = false
+        }
+        fail(error)
+    }
+
+    private func handle(_ event: RegistrationEvent) {
+        switch event {
+        case .registered(let expires, _):
+            grantedLifetime = expires
+            lastFailure = nil
+            shared.isStarted = terminationCompletions.isEmpty
+            if !hasBeenRegistered {
+                hasBeenRegistered = true
+                registrationDelay = startedAt.map { loop.now - $0 }
+                if let client { callBack { client.delegate?.clientDidStart(client) } }
+            }
+            notifyRegistration()
+        case .failed(let failure, let retryAt):
+            let error = SinchError(failure)
+            log(.warning, "registration", error.description)
+            if hasBeenRegistered, retryAt != nil {
+                lastFailure = error
+                notifyRegistration()
+            } else {
+                refuse(error)
+                notifyRegistration()
+            }
+        case .unregistered:
+            shared.isStarted = false
+            if !terminationCompletions.isEmpty { finishTermination() }
+        }
+    }
+
+    private func notifyRegistration() {
+        guard let registrationObserver else { return }
+        let status = status
+        callBack { registrationObserver(status) }
+    }
+
+    private func fail(_ error: SinchError) {
+        guard let client else { return }
+        callBack { client.delegate?.clientDidFail(client, error: error) }
+    }
+}
+
+extension SinchError {
+    /// The error for a registration that did not succeed.
+    init(_ failure: RegistrationFailure) {
+        let code: Code
+        let hint: String
+        switch failure.kind {
+        case .refused:
+            code = .registrationRefused
+            hint = "check that the token is for this user and application, and the clock of this machine"
+        case .unreachable:
+            code = .network
+            hint = "check that the environment runs and that its host and port are right"
+        case .timeout:
+            code = .timeout
+            hint = "check the environment's host, port and transport"
+        case .server, .badRequest:
+            code = .remote
+            hint = "the platform itself reports a problem; try again later"
+        }
+        self.init(code, failure.reason, hint: hint, step: "registering", sipStatus: failure.status)
+    }
+}
+
+extension MediaEngine.Scheduling {
+    /// Words for status reports.
+    var text: String {
+        switch self {
+        case .realTime(let priority): "real-time (SCHED_FIFO \(priority))"
+        case .timeSharing: "time-sharing (real-time scheduling is not permitted here)"
+        }
+    }
+}

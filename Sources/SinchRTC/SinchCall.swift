@@ -1,0 +1,189 @@
+import FoundationEssentials
+import MediaSession
+import Signalling
+import Synchronization
+
+/// One call. Every method may be called on any thread, in any state.
+public final class SinchCall: Sendable {
+    /// The states of a call, in order.
+    public enum State: Int, Sendable, Comparable {
+        /// Started; nothing came back yet. An incoming call stays here until it is answered.
+        case initiating
+        /// The platform works on it (outgoing only).
+        case progressing
+        /// It rings (outgoing only).
+        case ringing
+        /// Answered; media is not up yet.
+        case answered
+        /// Both sides hear each other.
+        case established
+        /// Over.
+        case ended
+
+        /// Orders states by how far the call has come.
+        public static func < (left: State, right: State) -> Bool { left.rawValue < right.rawValue }
+
+        /// The state's name, as `status` and events show it.
+        public var name: String {
+            switch self {
+            case .initiating: "initiating"
+            case .progressing: "progressing"
+            case .ringing: "ringing"
+            case .answered: "answered"
+            case .established: "established"
+            case .ended: "ended"
+            }
+        }
+    }
+
+    /// Who placed the call.
+    public enum Direction: Int, Sendable {
+        /// The other side.
+        case incoming
+        /// We.
+        case outgoing
+    }
+
+    private struct Mutable {
+        var state = State.initiating
+        var details = SinchCallDetails()
+        var userInfo: (any Sendable)?
+    }
+
+    /// Names the call; the SIP Call-ID.
+    public let callId: String
+    /// The other side's user id, number or address.
+    public let remoteUserId: String
+    /// The name that the caller gave itself; nil for outgoing calls.
+    public let remoteDisplayName: String?
+    /// Who placed the call.
+    public let direction: Direction
+    /// Application headers: ours of an outgoing call, the caller's of an incoming one.
+    public let headers: [String: String]
+
+    private let mutable: Mutex<Mutable>
+    private let delegateReference = DelegateReference<any SinchCallDelegate>()
+    private let core: ClientCore
+
+    init(
+        callId: String, remoteUserId: String, remoteDisplayName: String? = nil, direction: Direction,
+        headers: [String: String], core: ClientCore
+    ) {
+        self.callId = callId
+        self.remoteUserId = remoteUserId
+        self.remoteDisplayName = remoteDisplayName
+        self.direction = direction
+        self.headers = headers
+        self.core = core
+        var initial = Mutable()
+        initial.details.startedTime = Date()
+        mutable = Mutex(initial)
+    }
+
+    /// Who is told of the call's progress; held weakly.
+    public var delegate: (any SinchCallDelegate)? {
+        get { delegateReference.value }
+        set { delegateReference.value = newValue }
+    }
+
+    /// Where the call stands.
+    public var state: State { mutable.withLock { $0.state } }
+
+    /// When the call passed its states and how it ended.
+    public var details: SinchCallDetails { mutable.withLock { $0.details } }
+
+    /// A place for the application's own data.
+    public var userInfo: (any Sendable)? {
+        get { mutable.withLock { $0.userInfo } }
+        set { mutable.withLock { $0.userInfo = newValue } }
+    }
+
+    /// Answers an incoming call; does nothing in any other state.
+    public func answer() {
+        core.perform { $0.answer(self) }
+    }
+
+    /// Ends the call in whatever state: hangs up, cancels, or declines an unanswered incoming call.
+    public func hangup() {
+        core.perform { $0.hangUp(self, status: 603) }
+    }
+
+    /// Refuses an unanswered incoming call as busy (the caller's devices all stop); else hangs up.
+    public func hangupBusy() {
+        core.perform { $0.hangUp(self, status: 486) }
+    }
+
+    /// Reads the call's media statistics; the last ones once it has ended.
+    ///
+    /// - Parameter completion: called once on the callback queue.
+    public func statistics(completion: @escaping @Sendable (MediaStatistics) -> Void) {
+        core.perform { $0.statistics(of: self, completion: completion) }
+    }
+
+    /// Mutes or unmutes this call's microphone alone, also before the answer.
+    public func setMuted(_ muted: Bool) {
+        core.perform { $0.setMuted(muted, call: self) }
+    }
+
+    // MARK: From the core
+
+    /// Moves the state forward, notes the time, and tells the delegate. Backward moves are ignored.
+    func advance(to state: State, termination: CallTermination? = nil) {
+        let moved = mutable.withLock { mutable -> Bool in
+            guard state > mutable.state else { return false }
+            mutable.state = state
+            let now = Date()
+            switch state {
+            case .initiating: break
+            case .progressing: mutable.details.progressedTime = now
+            case .ringing: mutable.details.rungTime = now
+            case .answered: mutable.details.answeredTime = now
+            case .established: mutable.details.establishedTime = now
+            case .ended:
+                mutable.details.end(
+                    termination ?? CallTermination(.failed, isLocal: true, phrase: "ended without a reason"), at: now)
+            }
+            return true
+        }
+        guard moved else { return }
+        log(.info, "call", "\(callId) \(state.name)")
+        callBack { [self] in
+            guard let delegate else { return }
+            switch state {
+            case .initiating: break
+            case .progressing: delegate.callDidProgress(self)
+            case .ringing: delegate.callDidRing(self)
+            case .answered: delegate.callDidAnswer(self)
+            case .established: delegate.callDidEstablish(self)
+            case .ended: delegate.callDidEnd(self)
+            }
+        }
+    }
+}
+
+/// What a call tells its observer, on the callback queue. Every method is optional.
+public protocol SinchCallDelegate: AnyObject {
+    /// Outgoing: the platform works on the call.
+    func callDidProgress(_ call: SinchCall)
+    /// Outgoing: the callee's device has the call.
+    func callDidRing(_ call: SinchCall)
+    /// The call is answered; media may not be up yet.
+    func callDidAnswer(_ call: SinchCall)
+    /// Both sides hear each other.
+    func callDidEstablish(_ call: SinchCall)
+    /// The call is over; `details` say why.
+    func callDidEnd(_ call: SinchCall)
+}
+
+extension SinchCallDelegate {
+    /// Does nothing.
+    public func callDidProgress(_ call: SinchCall) {}
+    /// Does nothing.
+    public func callDidRing(_ call: SinchCall) {}
+    /// Does nothing.
+    public func callDidAnswer(_ call: SinchCall) {}
+    /// Does nothing.
+    public func callDidEstablish(_ call: SinchCall) {}
+    /// Does nothing.
+    public func callDidEnd(_ call: SinchCall) {}
+}

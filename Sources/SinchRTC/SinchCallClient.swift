@@ -1,0 +1,78 @@
+import Primitives
+import SIP
+
+/// Makes calls, and tells of incoming ones. Any thread.
+public final class SinchCallClient: Sendable {
+    private let delegateReference = DelegateReference<any SinchCallClientDelegate>()
+    private let core: ClientCore
+
+    init(core: ClientCore) {
+        self.core = core
+    }
+
+    /// Who is told of incoming calls; held weakly.
+    public var delegate: (any SinchCallClientDelegate)? {
+        get { delegateReference.value }
+        set { delegateReference.value = newValue }
+    }
+
+    /// Calls a user of the same application.
+    ///
+    /// - Returns: the call, which fails by `callDidEnd` when the client is not started; a `SinchError` for bad input.
+    public func callUser(withId userId: String, headers: [String: String] = [:]) -> Result<SinchCall, Error> {
+        place(remote: userId, headers: headers) { domain throws(SinchError) in
+            try Identifiers.checkUser(userId)
+            return SIPURI(user: userId, host: domain)
+        }
+    }
+
+    /// Calls a phone number, E.164 with a leading plus.
+    public func callPhoneNumber(_ number: String, headers: [String: String] = [:]) -> Result<SinchCall, Error> {
+        place(remote: number, headers: headers) { domain throws(SinchError) in
+            try Identifiers.checkPhoneNumber(number)
+            var uri = SIPURI(user: number, host: domain)
+            uri.parameters["user"] = "phone"
+            return uri
+        }
+    }
+
+    /// Calls a SIP address, `user@server` or `sip:user@server`.
+    public func callSIP(_ identity: String, headers: [String: String] = [:]) -> Result<SinchCall, Error> {
+        place(remote: identity, headers: headers) { _ throws(SinchError) in
+            let lower = identity.lowercased()
+            let text = lower.hasPrefix("sip:") || lower.hasPrefix("sips:") ? identity : "sip:" + identity
+            guard Identifiers.isPrintable(text), !text.contains(" "), let uri = try? SIPURI(parsing: text), uri.isSIP,
+                uri.user != nil
+            else {
+                throw SinchError(
+                    .invalidArgument, "'\(Identifiers.printable(identity))' is not a SIP address",
+                    hint: "write user@server")
+            }
+            return uri
+        }
+    }
+
+    /// Places a call whose address `target` makes from the client's domain, or refuses.
+    private func place(
+        remote: String, headers: [String: String], target: (String) throws(SinchError) -> SIPURI
+    ) -> Result<SinchCall, Error> {
+        do {
+            let uri = try target(core.domain)
+            try Identifiers.checkHeaders(headers)
+            var random = RandomSource.system
+            let call = SinchCall(
+                callId: random.hexadecimal(bits: 128), remoteUserId: remote, direction: .outgoing, headers: headers,
+                core: core)
+            core.perform { $0.place(call, to: uri) }
+            return .success(call)
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+/// What a call client tells its owner, on the callback queue.
+public protocol SinchCallClientDelegate: AnyObject {
+    /// Somebody calls; once per call, in state `initiating`. Set the call's delegate here.
+    func client(_ client: SinchCallClient, didReceiveIncomingCall call: SinchCall)
+}
