@@ -1,6 +1,7 @@
 import CSys
 import Glibc
 import Primitives
+import SDP
 import Synchronization
 
 /// The one real-time thread on which all media of a client flows.
@@ -28,7 +29,7 @@ public final class MediaEngine: Sendable {
         let wakeUp = csys_eventfd_create()
         let epoll = csys_epoll_create()
         guard wakeUp >= 0, epoll >= 0,
-            csys_epoll_add(epoll, wakeUp, csys_epoll_in.rawValue, MediaThread.commandToken) >= 0
+            csys_epoll_add(epoll, wakeUp, CSYS_EPOLL_IN, MediaThread.commandToken) >= 0
         else {
             if wakeUp >= 0 { Glibc.close(wakeUp) }
             if epoll >= 0 { Glibc.close(epoll) }
@@ -72,6 +73,16 @@ public final class MediaEngine: Sendable {
         if !perform({ thread in completion(thread.remove(stream)) }) {
             completion(MediaStatistics())
         }
+    }
+
+    /// Starts a sound on local devices.
+    public func add(_ playback: LocalPlayback) {
+        perform { thread in thread.add(playback) }
+    }
+
+    /// Stops a sound and closes its devices.
+    public func remove(_ playback: LocalPlayback) {
+        if !perform({ thread in thread.remove(playback) }) { playback.discard() }
     }
 
     /// Reads a stream's statistics.

@@ -48,7 +48,7 @@ public final class MediaPort: Sendable {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let isBound =
-            wanted.withSockAddr { pointer, size in Glibc.bind(descriptor, pointer, size) } == 0
+            wanted.withSystemAddress { pointer, size in Glibc.bind(descriptor, pointer, size) } == 0
             && withUnsafeMutablePointer(to: &storage) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
             } == 0

@@ -2,6 +2,14 @@ import CSys
 import Glibc
 import Primitives
 
+/// Something that the media thread keeps going: a call's stream, a sound that is played.
+protocol MediaWork: AnyObject {
+    /// Does what is due; returns when to be called again.
+    func process(at now: MonotonicTime) -> MonotonicTime
+    /// The thread lets go of it.
+    func finish(at now: MonotonicTime)
+}
+
 /// What runs on the media thread: waits for packets or the next frame, and moves every stream on.
 final class MediaThread {
     /// What the command queue's descriptor is registered with; streams have tokens above it.
@@ -9,6 +17,7 @@ final class MediaThread {
 
     private let epoll: Int32
     private var streams: [MediaStream] = []
+    private var others: [any MediaWork] = []
     private var nextToken: UInt64 = 1
     private let events: UnsafeMutableBufferPointer<csys_epoll_event>
     private var ready = 0
@@ -50,6 +59,10 @@ final class MediaThread {
             let next = stream.process(at: now)
             if next < earliest ?? .distantFuture { earliest = next }
         }
+        for work in others {
+            let next = work.process(at: now)
+            if next < earliest ?? .distantFuture { earliest = next }
+        }
         deadline = earliest
     }
 
@@ -57,8 +70,8 @@ final class MediaThread {
         stream.token = nextToken
         // Two tokens a stream: RTP and RTCP.
         nextToken &+= 2
-        _ = csys_epoll_add(epoll, stream.port.rtp, csys_epoll_in.rawValue, stream.token)
-        _ = csys_epoll_add(epoll, stream.port.rtcp, csys_epoll_in.rawValue, stream.token &+ 1)
+        _ = csys_epoll_add(epoll, stream.port.rtp, CSYS_EPOLL_IN, stream.token)
+        _ = csys_epoll_add(epoll, stream.port.rtcp, CSYS_EPOLL_IN, stream.token &+ 1)
         streams.append(stream)
         stream.begin(at: now)
     }
@@ -73,7 +86,18 @@ final class MediaThread {
         return statistics
     }
 
+    func add(_ work: any MediaWork) {
+        others.append(work)
+    }
+
+    func remove(_ work: any MediaWork) {
+        guard let index = others.firstIndex(where: { $0 === work }) else { return }
+        others.remove(at: index)
+        work.finish(at: now)
+    }
+
     func close() {
+        for work in others { remove(work) }
         for stream in streams { _ = remove(stream) }
         Glibc.close(epoll)
     }

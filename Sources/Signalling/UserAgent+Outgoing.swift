@@ -7,10 +7,12 @@ extension UserAgent {
     ///
     /// - Parameters:
     ///   - target: whom to call.
+    ///   - callID: the Call-ID, unique; nil makes one.
     ///   - headers: application headers to send with the INVITE; the caller has checked names and sizes.
     ///   - media: where this call's RTP will be received.
     public mutating func call(
-        _ target: SIPURI, headers: [(name: String, value: String)] = [], media: LocalMedia, at now: MonotonicTime
+        _ target: SIPURI, callID: String? = nil, headers: [(name: String, value: String)] = [], media: LocalMedia,
+        at now: MonotonicTime
     ) -> CallHandle {
         let handle = makeHandle()
         guard let path else {
@@ -25,7 +27,7 @@ extension UserAgent {
         from.tag = localTag
         invite.from = from
         invite.to = SIPAddress(uri: target)
-        invite.callID = random.hexadecimal(bits: 128)
+        invite.callID = callID ?? random.hexadecimal(bits: 128)
         invite.cseq = SIPCSeq(number: 1, method: .invite)
         invite.maxForwards = 70
         invite.contacts = [path.contact(user: configuration.user)]

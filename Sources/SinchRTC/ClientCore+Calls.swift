@@ -16,7 +16,6 @@ struct CallSession {
     /// What the call's own devices are; nil: the client's.
     var options: SinchCallMedia
     var mediaDeadline: TimerHandle?
-    var termination: CallTermination?
 }
 
 extension ClientCore {

@@ -39,7 +39,7 @@ actor ClientCore {
     var sessions: [CallHandle: CallSession] = [:]
     var isMuted = false
     var registrationObserver: (@Sendable (SinchClientStatus) -> Void)?
-    var sound: SoundPlayer?
+    var sound: LocalPlayback?
 
     private var timer: TimerHandle?
     private var timerDeadline: MonotonicTime?

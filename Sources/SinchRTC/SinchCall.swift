@@ -1,3 +1,4 @@
+import Audio
 import FoundationEssentials
 import MediaSession
 import Signalling
@@ -48,6 +49,9 @@ public final class SinchCall: Sendable {
         var state = State.initiating
         var details = SinchCallDetails()
         var userInfo: (any Sendable)?
+        var media = SinchCallMedia()
+        var lastStatistics = MediaStatistics()
+        var deviceError: AudioError?
     }
 
     /// Names the call; the SIP Call-ID.
@@ -96,6 +100,24 @@ public final class SinchCall: Sendable {
     public var userInfo: (any Sendable)? {
         get { mutable.withLock { $0.userInfo } }
         set { mutable.withLock { $0.userInfo = newValue } }
+    }
+
+    /// What the call does with sound; what is set after the answer has no effect.
+    public var media: SinchCallMedia {
+        get { mutable.withLock { $0.media } }
+        set { mutable.withLock { $0.media = newValue } }
+    }
+
+    /// The statistics when the call ended; all zero before.
+    public internal(set) var lastStatistics: MediaStatistics {
+        get { mutable.withLock { $0.lastStatistics } }
+        set { mutable.withLock { $0.lastStatistics = newValue } }
+    }
+
+    /// The audio device or file that could not be used, when that ended the call.
+    public internal(set) var deviceError: AudioError? {
+        get { mutable.withLock { $0.deviceError } }
+        set { mutable.withLock { $0.deviceError = newValue } }
     }
 
     /// Answers an incoming call; does nothing in any other state.

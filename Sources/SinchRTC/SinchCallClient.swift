@@ -19,16 +19,20 @@ public final class SinchCallClient: Sendable {
     /// Calls a user of the same application.
     ///
     /// - Returns: the call, which fails by `callDidEnd` when the client is not started; a `SinchError` for bad input.
-    public func callUser(withId userId: String, headers: [String: String] = [:]) -> Result<SinchCall, Error> {
-        place(remote: userId, headers: headers) { domain throws(SinchError) in
+    public func callUser(
+        withId userId: String, headers: [String: String] = [:], media: SinchCallMedia = SinchCallMedia()
+    ) -> Result<SinchCall, Error> {
+        place(remote: userId, headers: headers, media: media) { domain throws(SinchError) in
             try Identifiers.checkUser(userId)
             return SIPURI(user: userId, host: domain)
         }
     }
 
     /// Calls a phone number, E.164 with a leading plus.
-    public func callPhoneNumber(_ number: String, headers: [String: String] = [:]) -> Result<SinchCall, Error> {
-        place(remote: number, headers: headers) { domain throws(SinchError) in
+    public func callPhoneNumber(
+        _ number: String, headers: [String: String] = [:], media: SinchCallMedia = SinchCallMedia()
+    ) -> Result<SinchCall, Error> {
+        place(remote: number, headers: headers, media: media) { domain throws(SinchError) in
             try Identifiers.checkPhoneNumber(number)
             var uri = SIPURI(user: number, host: domain)
             uri.parameters["user"] = "phone"
@@ -37,8 +41,10 @@ public final class SinchCallClient: Sendable {
     }
 
     /// Calls a SIP address, `user@server` or `sip:user@server`.
-    public func callSIP(_ identity: String, headers: [String: String] = [:]) -> Result<SinchCall, Error> {
-        place(remote: identity, headers: headers) { _ throws(SinchError) in
+    public func callSIP(
+        _ identity: String, headers: [String: String] = [:], media: SinchCallMedia = SinchCallMedia()
+    ) -> Result<SinchCall, Error> {
+        place(remote: identity, headers: headers, media: media) { _ throws(SinchError) in
             let lower = identity.lowercased()
             let text = lower.hasPrefix("sip:") || lower.hasPrefix("sips:") ? identity : "sip:" + identity
             guard Identifiers.isPrintable(text), !text.contains(" "), let uri = try? SIPURI(parsing: text), uri.isSIP,
@@ -54,7 +60,7 @@ public final class SinchCallClient: Sendable {
 
     /// Places a call whose address `target` makes from the client's domain, or refuses.
     private func place(
-        remote: String, headers: [String: String], target: (String) throws(SinchError) -> SIPURI
+        remote: String, headers: [String: String], media: SinchCallMedia, target: (String) throws(SinchError) -> SIPURI
     ) -> Result<SinchCall, Error> {
         do {
             let uri = try target(core.domain)
@@ -63,6 +69,7 @@ public final class SinchCallClient: Sendable {
             let call = SinchCall(
                 callId: random.hexadecimal(bits: 128), remoteUserId: remote, direction: .outgoing, headers: headers,
                 core: core)
+            call.media = media
             core.perform { $0.place(call, to: uri) }
             return .success(call)
         } catch {
