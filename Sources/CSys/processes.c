@@ -77,6 +77,9 @@ int csys_spawn(const struct csys_spawn_request *request) {
         posix_spawnattr_init(&attributes);
         for (int i = 0; i < total && !error; i++) error = posix_spawn_file_actions_adddup2(&actions, copies[i], i);
         if (!error) error = posix_spawn_file_actions_addclosefrom_np(&actions, total);
+        if (!error && request->working_directory) {
+            error = posix_spawn_file_actions_addchdir_np(&actions, request->working_directory);
+        }
         if (!error) error = set_attributes(&attributes, request->new_session);
         if (!error) {
             error = posix_spawnp(

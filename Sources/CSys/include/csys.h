@@ -126,6 +126,9 @@ int csys_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid);
 /// IP_TOS or IPV6_TCLASS: the DSCP in the upper six bits.
 int csys_set_traffic_class(int fd, int ipv6, int traffic_class);
 
+/// getaddrinfo's "the name exists, but has no address".
+#define CSYS_EAI_NODATA (-5)
+
 // ---- threads and processes ----------------------------------------------------------------------------------------
 
 /// Names the calling thread (15 bytes are kept).
@@ -164,6 +167,7 @@ struct csys_spawn_request {
     int standard_error;
     const int *inherited;        // become 3, 4, ... in this order; every other descriptor is closed
     int inherited_count;
+    const char *working_directory;  // null: the caller's
     int new_session;             // 1: setsid, away from the terminal; 0: a process group of its own
 };
 /// Starts a process with default signal handling and nothing blocked; returns its id.
