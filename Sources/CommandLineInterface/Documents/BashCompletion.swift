@@ -5,9 +5,18 @@ enum BashCompletion {
         """
         # bash completion for sinchctl; made by "make docs" from the command table.
 
+        # Both use the variable "current" of their caller.
+        _sinchctl_words() {
+            mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
+        }
+        _sinchctl_files() {
+            compopt -o filenames 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        }
+
         _sinchctl() {
             local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-            local path= word index
+            local path='' word index
             COMPREPLY=()
             # In --name=value bash makes three words of it.
             if [[ $current == = ]]; then
@@ -25,16 +34,23 @@ enum BashCompletion {
             case "$path $previous" in
         \(valueCases())
             esac
-            local words=
+            case $previous in
+        \(globalValueCases())
+            esac
+            local words='' options=''
             case $path in
         \(wordCases())
             esac
-            if [[ $current == -* || -n $words && $current != */* ]]; then
-                mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-            fi
-            case $path in
+            if [[ $current == -* ]]; then
+                _sinchctl_words "$options \(globalNames())"
+            elif [[ -n $words ]]; then
+                _sinchctl_words "$words"
+            else
+                case $path in
         \(fileCases())
-            esac
+                esac
+            fi
+            return 0
         }
 
         complete -F _sinchctl sinchctl
@@ -64,48 +80,49 @@ enum BashCompletion {
 
     /// After an option that takes a value only its values are offered.
     private static func valueCases() -> String {
-        var lines: [String] = []
-        for (path, command) in all {
-            for option in command.allOptions where !option.isHidden && option.kind != .flag {
-                let names = option.longNames.map { "--\($0)" } + (option.short.map { ["-\($0)"] } ?? [])
-                let patterns = names.map { "\"\(key(path)) \($0)\"" }.joined(separator: " | ")
-                lines.append("        \(patterns))")
-                lines.append("            \(action(for: option.kind))")
-                lines.append("            return")
-                lines.append("            ;;")
-            }
-        }
-        return lines.joined(separator: "\n")
+        all.flatMap { path, command in command.options.flatMap { valueCase($0, prefix: "\"\(key(path)) ") } }
+            .joined(separator: "\n")
+    }
+
+    /// The same for the global options, unless the command has one of that name itself.
+    private static func globalValueCases() -> String {
+        CommandTable.globalOptions.flatMap { valueCase($0, prefix: "\"") }.joined(separator: "\n")
+    }
+
+    private static func valueCase(_ option: CommandOption, prefix: String) -> [String] {
+        guard !option.isHidden, option.kind != .flag else { return [] }
+        let names = option.longNames.map { "--\($0)" } + (option.short.map { ["-\($0)"] } ?? [])
+        let patterns = names.map { "\(prefix)\($0)\"" }.joined(separator: " | ")
+        return ["        \(patterns)) \(action(for: option.kind)) ;;"]
     }
 
     private static func action(for kind: ValueKind) -> String {
-        if kind == .file {
-            return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$current\")"
-        }
-        let words = kind.words.joined(separator: " ")
-        return words.isEmpty ? ":" : "mapfile -t COMPREPLY < <(compgen -W \"\(words)\" -- \"$current\")"
+        if kind == .file { return "_sinchctl_files && return" }
+        return "_sinchctl_words \"\(kind.words.joined(separator: " "))\" && return"
     }
 
     private static func wordCases() -> String {
-        all.map { path, command in
+        all.compactMap { path, command in
             var words = command.subcommands.flatMap { [$0.name] + $0.aliases }
             words += command.arguments.flatMap(\.kind.words)
             if path == ["help"] { words += CommandTable.root.subcommands.map(\.name) + HelpText.topics }
-            words += command.allOptions.filter { !$0.isHidden }.flatMap(\.longNames).map { "--\($0)" }
+            let options = names(of: command.shownOptions)
+            guard !words.isEmpty || !options.isEmpty else { return nil }
             let pattern = path.isEmpty ? "\"\"" : key(path)
-            return "        \(pattern)) words=\"\(words.joined(separator: " "))\" ;;"
+            return "        \(pattern)) words=\"\(words.joined(separator: " "))\" options=\"\(options)\" ;;"
         }.joined(separator: "\n")
+    }
+
+    private static func globalNames() -> String {
+        names(of: CommandTable.globalOptions.filter { !$0.isHidden })
+    }
+
+    private static func names(of options: [CommandOption]) -> String {
+        options.flatMap(\.longNames).map { "--\($0)" }.joined(separator: " ")
     }
 
     private static func fileCases() -> String {
         let paths = all.filter { $0.command.arguments.contains { $0.kind == .file } }.map { key($0.path) }
-        return """
-                    \(paths.joined(separator: " | ")))
-                        if [[ $current != -* ]]; then
-                            compopt -o filenames
-                            mapfile -t COMPREPLY < <(compgen -f -- "$current")
-                        fi
-                        ;;
-            """
+        return "            \(paths.joined(separator: " | "))) _sinchctl_files ;;"
     }
 }
