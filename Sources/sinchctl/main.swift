@@ -1,1 +1,3 @@
-print("sinchctl")
+import CommandLineInterface
+
+runProgram()

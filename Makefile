@@ -1,0 +1,62 @@
+# Everything is built by SwiftPM; this file only remembers the commands. All paths are relative, so that the
+# directory may be called anything, also with spaces.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BINARY := .build/release/sinchctl
+
+# A crash in a test prints its backtrace and ends; it does not wait for a debugger.
+export SWIFT_BACKTRACE ?= enable=yes,interactive=no,color=no
+
+.PHONY: help setup demo build test integration bench lint format docs install clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install the Debian packages that a build needs
+	@scripts/setup build
+
+demo: build ## make a real call between two clients and check what each heard
+	@scripts/demo
+
+build: setup ## build .build/release/sinchctl
+	@swift build -c release --static-swift-stdlib --product sinchctl
+
+test: ## run all tests
+	@scripts/setup build test
+	@swift test --disable-xctest
+
+integration: ## run only the tests with real devices and servers
+	@scripts/setup build test
+	@swift test --disable-xctest --filter '^Integration\.'
+
+bench: ## measure, beside other programs; takes minutes
+	@scripts/setup build bench
+	@swift build -c release --static-swift-stdlib --product sinchctl
+	@scripts/bench
+
+lint: ## check formatting and scripts
+	@scripts/setup lint
+	@scripts/lint
+
+format: ## format all Swift files
+	@swift format -i -r Package.swift Sources Tests $(wildcard Examples)
+
+docs: ## write man/, completions/ and docs/exit-codes.md from the command table
+	@swift build --product sinchctl
+	@scripts/docs .build/debug/sinchctl
+
+install: ## install below PREFIX (/usr/local); DESTDIR is honoured
+	@test -x $(BINARY) || { echo "install: $(BINARY) is missing; run 'make build' first" >&2; exit 1; }
+	install -D -m 0755 $(BINARY) "$(DESTDIR)$(PREFIX)/bin/sinchctl"
+	install -D -m 0644 man/sinchctl.1 "$(DESTDIR)$(PREFIX)/share/man/man1/sinchctl.1"
+	install -D -m 0644 completions/sinchctl.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sinchctl"
+	install -D -m 0644 completions/_sinchctl "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_sinchctl"
+	install -D -m 0644 completions/sinchctl.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/sinchctl.fish"
+
+clean: ## remove what was built
+	@rm -rf .build

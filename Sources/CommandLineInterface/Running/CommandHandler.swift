@@ -1,0 +1,45 @@
+import Configuration
+
+/// Executes one command of the table.
+enum CommandHandler: Sendable {
+    /// Done before anything else could happen: no concurrency runtime is started for it.
+    case immediate(@Sendable (ParsedCommand, CommandContext) throws(CommandFailure) -> ExitCode)
+    /// Waits for something.
+    case asynchronous(@Sendable (ParsedCommand, CommandContext) async throws(CommandFailure) -> ExitCode)
+}
+
+/// What a command can see of the world around it; tests make their own.
+struct CommandContext: Sendable {
+    /// The process's environment variables.
+    var environment: [String: String]
+    /// Where everything is printed.
+    var output: Output
+    /// The file descriptor that stands for standard input.
+    var standardInput: Int32 = 0
+    /// The wall clock: whole seconds since 1970.
+    var now: @Sendable () -> Int64
+}
+
+/// The handlers of all commands, by the command's full name.
+struct CommandHandlers: Sendable {
+    private var handlers: [String: CommandHandler]
+
+    init(_ handlers: [String: CommandHandler]) {
+        self.handlers = handlers
+    }
+
+    /// The handler of a command such as `jwt sign`.
+    subscript(name: String) -> CommandHandler? {
+        handlers[name]
+    }
+
+    /// The names that have a handler.
+    var names: Set<String> { Set(handlers.keys) }
+
+    /// Every command of this program.
+    static let all = CommandHandlers([
+        "help": .immediate(runHelp),
+        "version": .immediate(runVersion),
+        "completion": .immediate(runCompletion),
+    ])
+}
