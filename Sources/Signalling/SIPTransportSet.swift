@@ -83,7 +83,12 @@ public final class SIPTransportSet: @unchecked Sendable {
     public func listenTCP(_ address: TransportAddress, maximumConnections: Int = 1_024) throws(NetworkError)
         -> TransportAddress
     {
-        let listener = try TCPListener(loop: loop, bind: address, maximumConnections: maximumConnections)
+        var options = TCPListener.Options()
+        options.maximumConnections = maximumConnections
+        options.maximumConnectionsPerHost = maximumConnections
+        // RFC 5626 clients ping every two minutes; who is silent for an hour is gone.
+        options.connection.idleTimeout = .seconds(3_600)
+        let listener = try TCPListener(loop: loop, bind: address, options: options)
         listener.onConnection = { [weak self] connection in
             self?.adopt(connection, isOpen: true, completion: nil)
         }
@@ -102,18 +107,13 @@ public final class SIPTransportSet: @unchecked Sendable {
         case .udp:
             completion(Result { () throws(NetworkError) in try openUDP(toward: remote) })
         case .tcp:
-            do {
-                let connection = try TCPConnection.connect(loop: loop, to: remote, timeout: timeout)
-                adopt(connection, isOpen: false, completion: completion)
-            } catch {
-                completion(.failure(error))
-            }
+            adopt(TCPConnection.connect(loop: loop, to: remote, timeout: timeout), isOpen: false, completion: completion)
         case .tls, .ws, .wss:
             completion(
                 .failure(
                     NetworkError(
-                        code: .unsupported,
-                        message: "transport \(transport.rawValue) is not available in this version; use udp or tcp")))
+                        .invalidAddress,
+                        "transport \(transport.rawValue) is not available in this version; use udp or tcp")))
         }
     }
 
@@ -123,7 +123,7 @@ public final class SIPTransportSet: @unchecked Sendable {
             local = udp.localAddress
         } else {
             // The address that the kernel would use toward the peer is the one that the peer can answer to.
-            let source = try localAddress(toward: remote)
+            let source = try LocalAddresses.localAddress(toward: remote)
             local = try bindUDP(TransportAddress(host: source.host, port: 0))
         }
         return RegisteredFlow(flow: SIPFlow(transport: .udp, remote: remote, connection: 0), local: local)
@@ -147,7 +147,7 @@ public final class SIPTransportSet: @unchecked Sendable {
         } else {
             let handlers = handlers
             loop.execute {
-                handlers.onFlowFailed(flow, NetworkError(code: .closed, message: "the connection is closed"))
+                handlers.onFlowFailed(flow, NetworkError(.closed, "the connection is closed"))
             }
         }
     }
@@ -192,16 +192,16 @@ public final class SIPTransportSet: @unchecked Sendable {
         _ connection: TCPConnection, isOpen: Bool,
         completion: (@Sendable (Result<RegisteredFlow, NetworkError>) -> Void)?
     ) {
-        let flow = SIPFlow(transport: .tcp, remote: connection.remoteAddress, connection: nextConnection)
+        let remote = connection.remoteAddress ?? TransportAddress(host: "0.0.0.0", port: 0)
+        let flow = SIPFlow(transport: .tcp, remote: remote, connection: nextConnection)
         nextConnection &+= 1
         let stream = SIPStream(connection: connection, limits: limits)
         streams[flow] = stream
-        // A peer that opens a connection and says nothing, or half a message, is let go.
-        connection.idleTimeout = isOpen ? .seconds(3_600) : nil
         connection.onOpen = { [weak stream] in
             guard let stream else { return }
             stream.isOpen = true
-            completion?(.success(RegisteredFlow(flow: flow, local: connection.localAddress)))
+            let local = stream.connection.localAddress ?? TransportAddress(host: "0.0.0.0", port: 0)
+            completion?(.success(RegisteredFlow(flow: flow, local: local)))
         }
         connection.onData = { [weak self, weak stream] bytes in
             guard let self, let stream else { return }
@@ -211,7 +211,7 @@ public final class SIPTransportSet: @unchecked Sendable {
             guard let self else { return }
             let wasOpen = stream?.isOpen ?? true
             guard self.streams.removeValue(forKey: flow) != nil else { return }
-            let cause = error ?? NetworkError(code: .closed, message: "the other side closed the connection")
+            let cause = error ?? NetworkError(.closed, "the other side closed the connection")
             if wasOpen {
                 self.handlers.onFlowFailed(flow, cause)
             } else {
@@ -237,7 +237,7 @@ public final class SIPTransportSet: @unchecked Sendable {
             handlers.onMalformed(bytes, error, flow)
             close(flow)
             handlers.onFlowFailed(
-                flow, NetworkError(code: .closed, message: "what arrived is not SIP: \(error.reason)"))
+                flow, NetworkError(.closed, "what arrived is not SIP: \(error.reason)"))
         }
     }
 }
@@ -262,8 +262,7 @@ private final class SIPStream: @unchecked Sendable {
             headerTimer = nil
         } else if headerTimer == nil {
             headerTimer = loop.schedule(at: loop.now + .seconds(10)) { [weak self] in
-                self?.connection.close(
-                    NetworkError(code: .timedOut, message: "a message was not completed within 10 s"))
+                self?.connection.abort(NetworkError(.timedOut, "a message was not completed within 10 s"))
             }
         }
     }

@@ -58,7 +58,7 @@ extension UserAgent {
         if !invite.body.isEmpty {
             var trial = OfferAnswer(
                 sessionID: 1, capabilities: configuration.capabilities,
-                local: LocalMedia(address: "127.0.0.1", rtpPort: 9, rtcpPort: 9))
+                local: LocalMedia(address: path?.local.host ?? "127.0.0.1", rtpPort: 9, rtcpPort: 9))
             do {
                 guard isSDP(invite) else {
                     refuse(invite, in: id, status: 415, at: now)
@@ -93,8 +93,8 @@ extension UserAgent {
     /// Headers of the application travel as `X-` headers; what SIP itself means is not theirs.
     static func applicationHeaders(of message: SIPMessage) -> [String: String] {
         var found: [String: String] = [:]
-        for name in message.headers.names where name.lowercased().hasPrefix("x-") {
-            found[name] = message.headers[name]
+        for (name, value) in message.headers.all where name.lowercased().hasPrefix("x-") {
+            found[name] = value
         }
         return found
     }

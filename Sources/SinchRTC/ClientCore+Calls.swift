@@ -1,10 +1,22 @@
 import Audio
 import Dispatch
 import MediaSession
+import Network
 import Primitives
 import SDP
 import SIP
 import Signalling
+
+/// A core that other threads hold without keeping it alive.
+final class WeakCore: Sendable {
+    private let core: @Sendable () -> ClientCore?
+
+    init(_ core: ClientCore) {
+        self.core = { [weak core] in core }
+    }
+
+    var value: ClientCore? { core() }
+}
 
 /// One call's parts on this side: the public object, its ports, and its media once it flows.
 struct CallSession {
@@ -37,6 +49,7 @@ extension ClientCore {
         }
         let headers = call.headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
         let handle = agent.call(target, callID: call.callId, headers: headers, media: port.local, at: loop.now)
+        call.wasPlaced = true
         sessions[handle] = CallSession(call: call, port: port, options: call.media)
         drain()
     }
@@ -162,7 +175,8 @@ extension ClientCore {
         let recording = session.options.recording
         let loop = loop
         // Devices and files can take a while to open: that is no work for the signalling or the media thread.
-        DispatchQueue.global().async { [weak self] in
+        let weakCore = WeakCore(self)
+        DispatchQueue.global().async {
             let result = Result { () throws(AudioError) -> MediaStream in
                 let devices = try makeDevicePair(capture: capture, playback: playback)
                 try devices.source.start()
@@ -170,11 +184,11 @@ extension ClientCore {
                 let recorder = try recording.map { path throws(AudioError) in try StereoRecorder(path: path) }
                 return try MediaStream(
                     port: port, settings: settings, source: devices.source, sink: devices.sink, recorder: recorder
-                ) { [weak self] event in
-                    loop.execute { self?.assumeIsolated { $0.handle(event, of: handle) } }
+                ) { event in
+                    loop.execute { weakCore.value?.assumeIsolated { $0.handle(event, of: handle) } }
                 }
             }
-            loop.execute { self?.assumeIsolated { $0.mediaReady(result, of: handle) } }
+            loop.execute { weakCore.value?.assumeIsolated { $0.mediaReady(result, of: handle) } }
         }
     }
 

@@ -7,7 +7,7 @@ import Signalling
 import Synchronization
 
 /// The event loop on which all signalling of this process runs; one thread, however many clients there are.
-let signallingLoop: Result<EventLoop, NetworkError> = Result { () throws(NetworkError) in
+package let signallingLoop: Result<EventLoop, NetworkError> = Result { () throws(NetworkError) in
     try EventLoop(name: "sinch-signal")
 }
 
@@ -32,6 +32,7 @@ actor ClientCore {
     nonisolated let engine: MediaEngine
     nonisolated let domain: String
     nonisolated let endpoint: SIPEndpoint
+    private let resolver: Resolver
 
     weak var client: SinchClient?
     var agent: UserAgent
@@ -70,6 +71,7 @@ actor ClientCore {
         } catch {
             throw SinchError(.internal, "\(error)")
         }
+        resolver = Resolver(loop: loop)
         var agentConfiguration = UserAgentConfiguration(
             user: configuration.userId, domain: host.host, displayName: configuration.displayName,
             instanceID: Self.makeInstanceID(), userAgent: "SinchRTC/\(version())")
@@ -205,7 +207,7 @@ actor ClientCore {
     private func openFlow() {
         let host = endpoint.host
         let port = endpoint.effectivePort
-        Resolver.resolve(host: host, port: port, on: loop) { [weak self] result in
+        resolver.resolve(host: host, port: port) { [weak self] result in
             self?.assumeIsolated { core in
                 switch result {
                 case .success(let addresses):
@@ -219,7 +221,7 @@ actor ClientCore {
 
     private func connect(to addresses: ArraySlice<TransportAddress>) {
         guard let address = addresses.first else {
-            flowFailed(NetworkError(code: .nameNotFound, message: "\(endpoint.host) has no address"))
+            flowFailed(NetworkError(.nameNotFound, "\(endpoint.host) has no address"))
             return
         }
         let transports = transports ?? makeTransports()

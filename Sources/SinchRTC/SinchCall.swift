@@ -52,6 +52,7 @@ public final class SinchCall: Sendable {
         var media = SinchCallMedia()
         var lastStatistics = MediaStatistics()
         var deviceError: AudioError?
+        var wasPlaced = false
     }
 
     /// Names the call; the SIP Call-ID.
@@ -118,6 +119,12 @@ public final class SinchCall: Sendable {
     public internal(set) var deviceError: AudioError? {
         get { mutable.withLock { $0.deviceError } }
         set { mutable.withLock { $0.deviceError = newValue } }
+    }
+
+    /// Whether anything of the call reached the wire.
+    public internal(set) var wasPlaced: Bool {
+        get { mutable.withLock { $0.wasPlaced } }
+        set { mutable.withLock { $0.wasPlaced = newValue } }
     }
 
     /// Answers an incoming call; does nothing in any other state.

@@ -77,11 +77,11 @@ public struct SinchCallDetails: Sendable {
             case .inactive: .inactive
             case .noSuchUser, .forbidden, .network, .media, .failed: .error
             }
-        if endCause == .error { error = SinchError(termination, step: step) }
+        if endCause == .error { error = SinchError(termination, step: reachedStep) }
     }
 
-    /// How far the call came, for errors.
-    var step: String {
+    /// How far the call came: `calling`, `ringing`, `media` (answered, but not heard yet) or `established`.
+    public var reachedStep: String {
         if establishedTime != nil { return "established" }
         if answeredTime != nil { return "media" }
         if rungTime != nil { return "ringing" }
