@@ -73,7 +73,10 @@ public struct JitterBuffer: Sendable {
     /// Pull time less media time, smoothed, in nanoseconds.
     var playoutOffset: Int64 = 0
     var lastAdjustment: Int64?
+    /// Pulls in a row that found nothing.
     var emptyPulls = 0
+    /// Frames concealed by them: so many of the next packets, should they be lost, need not be concealed again.
+    var concealedAhead = 0
 
     /// Creates an empty buffer.
     public init(configuration: Configuration) {
@@ -152,6 +155,7 @@ public struct JitterBuffer: Sendable {
         history = 0
         lastAdjustment = nil
         emptyPulls = 0
+        concealedAhead = 0
         candidateFrame = 0
         beyondCeiling = 0
     }

@@ -84,12 +84,15 @@ extension JitterBuffer {
     ///
     /// Its timestamp may differ from what the sequence says (silence suppression) as long as the clock explains it, and
     /// from what the clock says (a stall of the network) as long as the sequence explains it. What neither explains by
-    /// a second is a new time base.
+    /// a second is a new time base. Neither belongs what comes more than a second late.
     private func belongs(_ header: RTPHeader, isAudio: Bool, at now: MonotonicTime) -> Bool {
         guard header.ssrc == ssrc else { return false }
         let ahead = extendedSequence(header.sequenceNumber) &- highestSequence
         guard ahead <= mask, ahead >= -Self.maximumMisorder else { return false }
         guard isAudio else { return true }
+        // A sender that starts again a few packets back would look late for as long as that takes.
+        let delay = now.nanoseconds &- nanoseconds(extendedTimestamp(header.timestamp))
+        if ahead < 0, isPlaying, delay &- estimator.base > 1_000_000_000 { return false }
         let step = extendedTimestamp(header.timestamp) &- referenceTimestamp
         let packets = extendedSequence(header.sequenceNumber) &- referenceSequence
         let second = Int64(configuration.clockRate)

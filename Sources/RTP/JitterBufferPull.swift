@@ -24,10 +24,11 @@ extension JitterBuffer {
             isPlaying = true
             nextSequence = head
             playoutOffset = offset
+            shrink(now)
             return play(now, into: &destination)
         }
         if head > nextSequence {
-            // Packets are missing. Those that were concealed already while the buffer was empty need not be again.
+            // Packets are missing: they are concealed until a later one is due.
             let isDue = delay >= (emptyPulls > 0 ? target &- tolerance : target &+ frameNanoseconds / 2)
             guard isDue else { return conceal(before: head, now, into: &destination) }
             while nextSequence < head {
@@ -45,6 +46,7 @@ extension JitterBuffer {
             playoutOffset &+= (offset &- playoutOffset) / 8
         }
         emptyPulls = 0
+        concealedAhead = 0
         if expand(now) { return .lost(fecLength: nil) }
         shrink(now)
         return play(now, into: &destination)
@@ -82,6 +84,7 @@ extension JitterBuffer {
             emptyPulls = Self.concealedWhileEmpty + 1
             return .waiting
         }
+        concealedAhead = emptyPulls
         counters.concealed &+= 1
         return .lost(fecLength: nil)
     }
@@ -92,8 +95,17 @@ extension JitterBuffer {
     ) -> Output {
         // Rather than giving the packet up, wait for it where the delay has to grow anyway.
         if emptyPulls == 0, expand(now) { return .lost(fecLength: nil) }
-        counters.lost &+= 1
+        // What was concealed while the buffer was empty is done; the last one may have its error correction here.
+        while concealedAhead > 0, nextSequence &+ 1 < head {
+            concealedAhead -= 1
+            if !holds(nextSequence) { counters.lost &+= 1 }
+            advance()
+        }
+        concealedAhead = 0
         counters.concealed &+= 1
+        skipPlaceholders()
+        guard nextSequence < head else { return .lost(fecLength: nil) }
+        counters.lost &+= 1
         advance()
         guard head == nextSequence else { return .lost(fecLength: nil) }
         return .lost(fecLength: copy(slotIndex(head), into: &destination))
@@ -150,7 +162,7 @@ extension JitterBuffer {
     /// Lowers the delay where it is more than a frame above the target, as long as a packet remains to be played.
     private mutating func shrink(_ now: MonotonicTime) {
         while now.nanoseconds &- nanoseconds(slots[slotIndex(nextSequence)].timestamp) &- estimator.base
-            > ceiling &+ frameNanoseconds, dropOne()
+            > ceiling &+ frameNanoseconds, dropOne(overGaps: true)
         {
             playoutOffset = min(
                 playoutOffset, now.nanoseconds &- nanoseconds(slots[slotIndex(nextSequence)].timestamp))
@@ -167,13 +179,21 @@ extension JitterBuffer {
 
     private var nextTimestampAtHead: Int64 { slots[slotIndex(nextSequence)].timestamp }
 
-    /// Throws the next packet away when the one after it is there.
-    private mutating func dropOne() -> Bool {
-        guard nextSequence < highestSequence, holds(nextSequence &+ 1),
-            !slots[slotIndex(nextSequence &+ 1)].isPlaceholder
-        else { return false }
+    /// Throws the next packet away when the one after it is there, or with `overGaps` any later one.
+    private mutating func dropOne(overGaps: Bool = false) -> Bool {
+        var following = nextSequence &+ 1
+        while following <= highestSequence {
+            if holds(following), !slots[slotIndex(following)].isPlaceholder { break }
+            guard overGaps else { return false }
+            following &+= 1
+        }
+        guard following <= highestSequence else { return false }
         advance()
         counters.discarded &+= 1
+        while nextSequence < following {
+            if !holds(nextSequence) { counters.lost &+= 1 }
+            advance()
+        }
         return true
     }
 
