@@ -42,6 +42,14 @@ struct DeadlineQueue<Key: Sendable>: Sendable {
         return first.key
     }
 
+    /// Forgets the entries of owners that are gone, once they outnumber `live` owners so much that it pays.
+    mutating func prune(live: Int, isLive: (Key) -> Bool) {
+        guard heap.count > 64 + 4 * live else { return }
+        let entries = heap.filter { isLive($0.key) }
+        heap = []
+        for entry in entries { push(entry.key, at: entry.time) }
+    }
+
     private mutating func sink(from start: Int) {
         var parent = start
         while true {

@@ -14,7 +14,7 @@ extension EnvironmentCore {
                 return
             }
             if request.method == .bye {
-                log(.callEnded(call: request.callID ?? "", by: request.from?.uri.user ?? ""))
+                log(.callEnded(call: request.callID ?? "", by: loggable(request.from?.uri.user)))
             }
             relay(incoming, request, to: flow)
         }

@@ -20,7 +20,7 @@ extension EnvironmentCore {
             callsBySource[incoming.flow, default: 0] += 1
             log(
                 .callStarted(
-                    call: request.callID ?? "", from: sender.user.user, to: request.requestURI?.user ?? "",
+                    call: request.callID ?? "", from: sender.user.user, to: loggable(request.requestURI?.user),
                     application: sender.user.application, devices: devices.count))
         }
         if let key { inProgress[key] = incoming.id }
@@ -100,9 +100,11 @@ extension EnvironmentCore {
 
     /// A response of a device (section 16.7).
     mutating func relay(_ response: SIPMessage, of client: TransactionID, at now: MonotonicTime) {
-        guard let server = branchOwners[client] else { return }
+        guard let server = branchOwners[client], let vias = forwardings[server]?.request.vias else { return }
         var upstream = response
         upstream.removeTopVia()
+        // The way back is ours to say: a device that lost the other Vias would leave the caller without an answer.
+        if upstream.vias != vias { upstream.vias = vias }
         Sanitising.clean(&upstream)
         let status = response.status ?? 0
         if (200..<300).contains(status) { logAnswer(of: client, in: server, at: now) }

@@ -41,7 +41,10 @@ extension EnvironmentCore {
                 guard let request = forwardings[server]?.request else { continue }
                 answer(server, with: request.response(status: status, reason: reason), at: now)
             case .cancel(let client, let reason): transactions.cancel(client, reason: reason, at: now)
-            case .watch(let client, let deadline): ringing.push(client, at: deadline)
+            case .watch(let client, let deadline):
+                ringing.push(client, at: deadline)
+                let branches = branchOwners
+                ringing.prune(live: branches.count) { branches[$0] != nil }
             }
         }
     }

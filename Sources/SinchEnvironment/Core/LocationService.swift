@@ -129,6 +129,8 @@ struct LocationService: Sendable {
         // A later deadline needs no entry of its own: the old one is pushed on when it comes up.
         if old.map({ binding.expiry < $0.expiry }) ?? true {
             deadlines.push(binding.id, at: binding.expiry)
+            let owners = owners
+            deadlines.prune(live: owners.count) { owners[$0] != nil }
         }
         forgetOldestUsers()
         return Outcome(binding: binding, isRefresh: old != nil, displaced: displaced)

@@ -24,12 +24,11 @@ extension EnvironmentCore {
         }
         switch limiter.count(.newCall, from: incoming.flow, at: incoming.now) {
         case .accept: return true
-        case .refuse(let first):
-            if first { log(.rateLimited(flow: incoming.flow)) }
-            respond(incoming, status: 503, reason: "Too Many Calls", retry: true)
-        case .drop:
-            respond(incoming, status: 503, reason: "Too Many Calls", retry: true)
+        case .refuse(first: true): log(.rateLimited(flow: incoming.flow))
+        case .refuse, .drop: break
         }
+        // The transaction exists already, and an answer ends it.
+        respond(incoming, status: 503, reason: "Too Many Calls", retry: true)
         return false
     }
 

@@ -59,7 +59,7 @@ struct Registrar: Sendable {
             for (name, value) in error.headers { response.headers.append(name, value) }
             response.headers.append("Date", sipDate(unixTime: arrival.unixTime))
             let event = EnvironmentEvent.registrationRefused(
-                user: request.to?.uri.user ?? "", flow: arrival.flow, status: error.status, reason: error.reason)
+                user: loggable(request.to?.uri.user), flow: arrival.flow, status: error.status, reason: error.reason)
             return Answer(response: response, events: [event])
         }
     }
