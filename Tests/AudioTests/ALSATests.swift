@@ -66,7 +66,10 @@ struct ALSATests {
         #expect(loop.sink.negotiated?.bufferFrames == 1_920)
         #expect(loop.sink.warning == nil)
         let start = monotonicNow()
-        _ = everyTenMilliseconds(limit: .seconds(3)) { loop.tick($0) ; return false }
+        _ = everyTenMilliseconds(limit: .seconds(3)) {
+            loop.tick($0)
+            return false
+        }
         let elapsed = (monotonicNow() - start).seconds
         // Both sides run at the server's pace, which is real time: a device without a clock would run away.
         #expect((0.85...1.15).contains(Double(loop.written) / (elapsed * 48_000)))
@@ -77,7 +80,6 @@ struct ALSATests {
         #expect(amplitude(of: 1_500, in: loop.heard.suffix(4_800)) < 0.1 * ToneSource.amplitude)
         #expect(!loop.sink.isLost)
         #expect(!loop.source.isLost)
-        print("ALSA over PulseAudio: sink \(loop.sink.counters), source \(loop.source.counters)")
         loop.sink.stop()
         loop.source.stop()
         server.stop()
@@ -87,30 +89,41 @@ struct ALSATests {
     func otherRatesAreConverted(rate: Int) throws {
         let server = try server()
         let loop = Loop(sink: ALSASink(pcm: "a2b"), source: ALSASource(pcm: "a2bmon"))
-        loop.sink.preferredRate = rate
-        loop.source.preferredRate = rate
+        loop.sink.preferences.sampleRate = rate
+        loop.source.preferences.sampleRate = rate
         try loop.source.start()
         try loop.sink.start()
         #expect(loop.sink.negotiated?.sampleRate == rate)
         #expect(loop.source.negotiated?.sampleRate == rate)
         let start = monotonicNow()
-        _ = everyTenMilliseconds(limit: .seconds(2)) { loop.tick($0) ; return false }
+        _ = everyTenMilliseconds(limit: .seconds(2)) {
+            loop.tick($0)
+            return false
+        }
         let elapsed = (monotonicNow() - start).seconds
         #expect((0.8...1.2).contains(Double(loop.written) / (elapsed * 48_000)))
         #expect(amplitude(of: 1_000, in: loop.heard.suffix(4_800)) > 0.7 * ToneSource.amplitude)
         server.stop()
     }
 
-    @Test(arguments: [("floatonly", "FLOAT_LE", 1), ("stereoonly", "S16_LE", 2)])
-    func otherFormatsAreConverted(pcm: String, format: String, channels: Int) throws {
+    @Test(arguments: [ALSAConversion.Encoding.float32, .int32], [2, 1])
+    func otherFormatsAreConverted(encoding: ALSAConversion.Encoding, channels: Int) throws {
         let server = try server()
-        let loop = Loop(sink: ALSASink(pcm: pcm), source: ALSASource(pcm: "a2bmon"))
+        let loop = Loop(sink: ALSASink(pcm: "a2b"), source: ALSASource(pcm: "a2bmon"))
+        let preferences = ALSAPreferences(channels: channels, encodings: [encoding])
+        loop.sink.preferences = preferences
+        loop.source.preferences = preferences
         try loop.source.start()
         try loop.sink.start()
-        #expect(loop.sink.negotiated?.sampleFormat == format)
-        #expect(loop.sink.negotiated?.channels == channels)
-        _ = everyTenMilliseconds(limit: .seconds(2)) { loop.tick($0) ; return false }
-        #expect(amplitude(of: 1_000, in: loop.heard.suffix(4_800)) > 0.7 * ToneSource.amplitude)
+        for negotiated in [loop.sink.negotiated, loop.source.negotiated] {
+            #expect(negotiated?.sampleFormat == encoding.name)
+            #expect(negotiated?.channels == channels)
+        }
+        let heard = everyTenMilliseconds(limit: .seconds(5)) {
+            loop.tick($0)
+            return amplitude(of: 1_000, in: loop.heard.suffix(4_800)) > 0.7 * ToneSource.amplitude
+        }
+        #expect(heard)
         server.stop()
     }
 
