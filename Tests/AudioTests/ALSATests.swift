@@ -30,6 +30,18 @@ struct ALSATests {
             self.feed = feed
         }
 
+        /// Whether any 100 ms of the last two seconds hold the tone at its level and nothing beside it: on a loaded
+        /// machine others may have holes.
+        func hearsTone() -> Bool {
+            let tail = Array(heard.suffix(96_000))
+            return stride(from: 0, through: tail.count - 4_800, by: 4_800).contains { start in
+                let part = tail[start..<start + 4_800]
+                let level = amplitude(of: 1_000, in: part) / ToneSource.amplitude
+                return (0.95...1.05).contains(level)
+                    && amplitude(of: 1_500, in: part) < 0.02 * ToneSource.amplitude
+            }
+        }
+
         func tick(_ now: MonotonicTime) {
             sink.service(at: now)
             source.service(at: now)
@@ -48,6 +60,19 @@ struct ALSATests {
                 recordable -= block.count
             }
         }
+    }
+
+    /// A large buffer is warned of, but it is not filled: the delay stays what was chosen.
+    @Test func largeBuffersAreWarnedOf() throws {
+        let server = try server()
+        let sink = ALSASink(pcm: "a2b")
+        sink.preferences.periods = 50
+        try sink.start()
+        #expect(sink.negotiated?.bufferFrames == 24_000)
+        #expect(sink.warning?.contains("500 ms") == true)
+        sink.service(at: monotonicNow())
+        #expect(sink.writableFrames == 1_440)
+        server.stop()
     }
 
     func server() throws -> PulseServer {
@@ -74,10 +99,7 @@ struct ALSATests {
         // Both sides run at the server's pace, which is real time: a device without a clock would run away.
         #expect((0.85...1.15).contains(Double(loop.written) / (elapsed * 48_000)))
         #expect((0.7...1.1).contains(Double(loop.heard.count) / (elapsed * 48_000)))
-        let tail = loop.heard.suffix(48_000)
-        #expect(rootMeanSquare(tail) > 0.7 * ToneSource.amplitude / 2.0.squareRoot())
-        #expect(amplitude(of: 1_000, in: loop.heard.suffix(4_800)) > 0.7 * ToneSource.amplitude)
-        #expect(amplitude(of: 1_500, in: loop.heard.suffix(4_800)) < 0.1 * ToneSource.amplitude)
+        #expect(loop.hearsTone())
         #expect(!loop.sink.isLost)
         #expect(!loop.source.isLost)
         loop.sink.stop()
@@ -102,7 +124,7 @@ struct ALSATests {
         }
         let elapsed = (monotonicNow() - start).seconds
         #expect((0.8...1.2).contains(Double(loop.written) / (elapsed * 48_000)))
-        #expect(amplitude(of: 1_000, in: loop.heard.suffix(4_800)) > 0.7 * ToneSource.amplitude)
+        #expect(loop.hearsTone())
         server.stop()
     }
 
@@ -121,7 +143,7 @@ struct ALSATests {
         }
         let heard = everyTenMilliseconds(limit: .seconds(5)) {
             loop.tick($0)
-            return amplitude(of: 1_000, in: loop.heard.suffix(4_800)) > 0.7 * ToneSource.amplitude
+            return loop.heard.count % 4_800 < 960 && loop.hearsTone()
         }
         #expect(heard)
         server.stop()
@@ -226,6 +248,25 @@ struct ALSATests {
         #expect(!devices.contains { $0.name == .alsa("null") })
         #expect(devices.allSatisfy { !$0.summary.contains("\n") })
         server.stop()
+    }
+}
+
+@Suite struct ALSAFailureTests {
+    @Test(arguments: [
+        (EBUSY, AudioError.Code.busy), (ENOENT, .noDevice), (ENODEV, .noDevice), (ECONNREFUSED, .noDevice),
+        (EACCES, .noDevice), (EINVAL, .noDevice),
+    ])
+    func openingErrorsSayWhatToDo(code: Int32, expected: AudioError.Code) {
+        let error = ALSAFailure.opening("hw:0", .capture, -code)
+        #expect(error.code == expected)
+        #expect(error.message.hasPrefix("cannot open capture device alsa:hw:0: "))
+        #expect(error.hint != nil)
+    }
+
+    @Test func lossNamesTheDevice() {
+        let error = ALSAFailure.lost(.alsa("default"), .playback, ENODEV)
+        #expect(error.code == .deviceLost)
+        #expect(error.message == "playback device alsa:default was lost: No such device")
     }
 }
 

@@ -7,6 +7,8 @@ struct ALSAPreferences: Equatable, Sendable {
     var sampleRate = AudioFormat.sampleRate
     var channels = 1
     var encodings = ALSAConversion.Encoding.allCases
+    /// 10 ms each.
+    var periods = 4
 }
 
 /// One opened ALSA PCM: negotiation, state, bounded recovery. Shared by source and sink.
@@ -34,9 +36,7 @@ final class ALSAStream {
     private let pcm: OpaquePointer
     private var budget = RecoveryBudget()
 
-    /// The buffers that are asked for: 4 periods of 10 ms.
     private static let periodsASecond = 100
-    private static let periods = 4
     /// Buffers beyond this are warned of: some plugins hand out seconds.
     private static let longestBuffer = Duration.milliseconds(200)
 
@@ -166,7 +166,7 @@ final class ALSAStream {
         try require(snd_pcm_hw_params_set_rate_near(pcm, parameters, &rate, nil), "sample rate")
         var period = snd_pcm_uframes_t(max(1, Int(rate) / periodsASecond))
         try require(snd_pcm_hw_params_set_period_size_near(pcm, parameters, &period, nil), "period")
-        var buffer = period * snd_pcm_uframes_t(periods)
+        var buffer = period * snd_pcm_uframes_t(preferences.periods)
         try require(snd_pcm_hw_params_set_buffer_size_near(pcm, parameters, &buffer), "buffer")
         try require(snd_pcm_hw_params(pcm, parameters), "parameters")
 
