@@ -58,6 +58,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var turnTime: MonotonicTime?
     /// The loop takes no more timers and watches.
     private var isFinished = false
+    /// How often the loop woke up, for the tests that nothing wakes it without need.
+    private(set) var turns: UInt64 = 0
     /// Where sockets of this loop read to: one buffer for all, as only one handler runs at a time.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
@@ -261,6 +263,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             return (timeout, false)
         }
         if isStopping { return false }
+        turns &+= 1
         let count = csys_epoll_wait(epoll.number, events.baseAddress, Int32(events.count), timeout)
         if timeout != 0 { shared.withLock { $0.isAsleep = false } }
         // Only a programming error (a closed epoll descriptor) gets here; going on would spin for ever.

@@ -6,6 +6,9 @@ import Synchronization
 /// Finds the addresses of host names with the system's resolver (getaddrinfo: hosts file, DNS, whatever nsswitch.conf
 /// says), each look-up on a thread of its own, as getaddrinfo blocks and cannot be cancelled.
 public final class Resolver: Sendable {
+    typealias LookUp = @Sendable (_ host: String, _ port: UInt16) -> Result<[TransportAddress], NetworkError>
+
+    private let lookUp: LookUp
     private let loop: EventLoop
     private let timeLimit: Duration
     private let maximumLookups: Int
@@ -16,7 +19,13 @@ public final class Resolver: Sendable {
     ///   - loop: where time limits run and callbacks are called.
     ///   - timeLimit: for one look-up.
     ///   - maximumLookups: how many threads may look up at a time.
-    public init(loop: EventLoop, timeLimit: Duration = .seconds(5), maximumLookups: Int = 16) {
+    public convenience init(loop: EventLoop, timeLimit: Duration = .seconds(5), maximumLookups: Int = 16) {
+        self.init(loop: loop, timeLimit: timeLimit, maximumLookups: maximumLookups, lookUp: Self.systemLookUp)
+    }
+
+    /// With another look-up than the system's, for tests; it may block.
+    init(loop: EventLoop, timeLimit: Duration, maximumLookups: Int, lookUp: @escaping LookUp) {
+        self.lookUp = lookUp
         self.loop = loop
         self.timeLimit = timeLimit
         self.maximumLookups = maximumLookups
@@ -82,7 +91,7 @@ public final class Resolver: Sendable {
         }
         do {
             try SystemThread.start(name: "resolver") { [self] in
-                let result = Self.lookUp(host: host, port: port)
+                let result = lookUp(host, port)
                 running.withLock { $0 -= 1 }
                 loop.execute {
                     limit.cancel()
@@ -112,7 +121,9 @@ public final class Resolver: Sendable {
     }
 
     /// Blocks.
-    private static func lookUp(host: String, port: UInt16) -> Result<[TransportAddress], NetworkError> {
+    private static func systemLookUp(
+        host: String, port: UInt16
+    ) -> Result<[TransportAddress], NetworkError> {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

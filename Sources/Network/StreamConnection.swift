@@ -34,13 +34,19 @@ public class StreamConnection: ByteStream, @unchecked Sendable {
         case closed
     }
 
+    /// The loop that the connection lives on.
     public let loop: EventLoop
     /// Where the connection is in its life.
     public private(set) var state: State
+    /// This side's address; nil before the connection is open, and for Unix sockets.
     public private(set) var localAddress: TransportAddress?
+    /// The peer's address; nil for Unix sockets.
     public let remoteAddress: TransportAddress?
+    /// Called once when bytes can flow; for an accepted connection after `onConnection` returned.
     public var onOpen: (@Sendable () -> Void)?
+    /// Called with what arrived, at most 64 KiB at a time.
     public var onData: (@Sendable ([UInt8]) -> Void)?
+    /// Called once, last: nil for an orderly end, else why the connection broke or never opened.
     public var onClose: (@Sendable (NetworkError?) -> Void)?
     /// Called when the peer will send no more (it closed, or shut its sending side) while our side may still answer:
     /// the owner then calls `close`. Without this handler the connection closes by itself, after sending the queue.
@@ -124,6 +130,7 @@ public class StreamConnection: ByteStream, @unchecked Sendable {
         return state != .closed
     }
 
+    /// Bytes accepted by `send` that the system has not taken yet.
     public var queuedBytes: Int { queue.byteCount }
 
     /// Sends what is queued, then ends the stream: `onClose(nil)` follows when the peer has seen the end, or after the
