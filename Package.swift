@@ -51,12 +51,15 @@ let package = Package(
         .target(
             name: "SinchEnvironment",
             dependencies: [
-                "Configuration", "Crypto", "Network", "Primitives", "SIP", "Signalling", "SinchRTC", "Token",
+                "Audio", "Configuration", "Crypto", "Network", "Primitives", "SIP", "Signalling", "SinchRTC", "Token",
             ],
             swiftSettings: strict),
         .target(
             name: "Agent",
-            dependencies: ["Audio", "Configuration", "Network", "Primitives", "SinchEnvironment", "SinchRTC", "Token"],
+            dependencies: [
+                "Audio", "Configuration", "MediaSession", "Network", "Primitives", "Signalling", "SinchEnvironment", "SinchRTC",
+                "Token",
+            ],
             swiftSettings: strict),
         .target(
             name: "CommandLineInterface", dependencies: ["Agent", "Configuration", "SinchEnvironment", "SinchRTC"],

@@ -159,6 +159,16 @@ extension UserAgent {
         transactions.respond(response, in: id, at: now)
     }
 
+    /// Cancels an outgoing call that nobody answered; it ends with `noAnswer`, or `timeout` when nothing rang.
+    public mutating func giveUpRinging(_ handle: CallHandle, at now: MonotonicTime) {
+        guard let call = calls[handle], call.phase == .early, call.direction == .outgoing else { return }
+        let phrase = call.hasRung ? "nobody answered" : "nothing rang"
+        hangUp(
+            handle, reason: "SIP;cause=408;text=\"no answer\"",
+            termination: CallTermination(call.hasRung ? .noAnswer : .timeout, isLocal: true, phrase: phrase),
+            at: now)
+    }
+
     /// What is due for one leg: repeat the answer, give up ringing, forget what is over.
     mutating func callTimeout(_ handle: CallHandle, at now: MonotonicTime) {
         guard var call = calls[handle] else { return }
@@ -167,11 +177,7 @@ extension UserAgent {
             return
         }
         if let deadline = call.noAnswerDeadline, deadline <= now {
-            let phrase = call.hasRung ? "nobody answered" : "nothing rang"
-            hangUp(
-                handle, reason: "SIP;cause=408;text=\"no answer\"",
-                termination: CallTermination(call.hasRung ? .noAnswer : .timeout, isLocal: true, phrase: phrase),
-                at: now)
+            giveUpRinging(handle, at: now)
             return
         }
         guard var answer = call.answer, answer.next <= now else { return }

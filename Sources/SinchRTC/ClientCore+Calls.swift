@@ -77,6 +77,13 @@ extension ClientCore {
         drain()
     }
 
+    /// Ends an outgoing call that nobody answered.
+    func giveUpRinging(_ call: SinchCall) {
+        guard let (handle, _) = find(call), call.state < .answered else { return }
+        agent.giveUpRinging(handle, at: loop.now)
+        drain()
+    }
+
     /// Mutes or unmutes every call, and those to come.
     func setMuted(_ muted: Bool) {
         guard muted != isMuted else { return }

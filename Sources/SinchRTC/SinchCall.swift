@@ -137,6 +137,24 @@ public final class SinchCall: Sendable {
         core.perform { $0.hangUp(self, status: 603) }
     }
 
+    /// Why the local side ends a call, for reports and the Reason header.
+    public enum HangUpReason: Sendable {
+        /// The user wants it.
+        case user
+        /// Nobody answered in the time given.
+        case noAnswer
+    }
+
+    /// Ends the call for a reason: `noAnswer` gives up an unanswered call with that end cause.
+    public func hangup(reason: HangUpReason) {
+        core.perform { core in
+            switch reason {
+            case .user: core.hangUp(self, status: 603)
+            case .noAnswer: core.giveUpRinging(self)
+            }
+        }
+    }
+
     /// Refuses an unanswered incoming call as busy (the caller's devices all stop); else hangs up.
     public func hangupBusy() {
         core.perform { $0.hangUp(self, status: 486) }

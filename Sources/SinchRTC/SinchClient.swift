@@ -71,6 +71,12 @@ public final class SinchClient: Sendable {
         core.perform { $0.registrationObserver = handler }
     }
 
+    /// The capture device's name, for reports.
+    public var captureDescription: String { core.configuration.capture.description }
+
+    /// The playback device's name, for reports.
+    public var playbackDescription: String { core.configuration.playback.description }
+
     private static func check(_ configuration: SinchClientConfiguration) throws(SinchError) {
         try Identifiers.checkUser(configuration.userId)
         guard !configuration.applicationKey.isEmpty else {

@@ -1,0 +1,114 @@
+import Configuration
+import FoundationEssentials
+import Network
+import SinchRTC
+import Token
+
+/// Where an agent's registration tokens come from: signed here, a file, a command, or what `start` was handed.
+struct TokenProvider: Sendable {
+    /// The application's name in tokens.
+    let applicationKey: String
+    private let source: Source
+
+    private enum Source: Sendable {
+        case secret(ApplicationSecret)
+        case file(String)
+        case command([String])
+        case fixed(String)
+        case environmentFile(String)
+    }
+
+    /// Chooses the source: what `start` says beats the profile, and the embedded environment has a secret of its own.
+    init(options: AgentOptions, configuration: Configuration) throws(CommandFailure) {
+        let profile = configuration.profile
+        let environmentPath = configuration.paths.environmentFile
+        if let token = options.token {
+            source = .fixed(token)
+        } else if let file = options.tokenFile {
+            source = .file(file)
+        } else {
+            switch profile.tokenSource {
+            case .secret(let secret): source = .secret(secret)
+            case .command(let command): source = .command(command)
+            case .file(let path): source = .file(path)
+            case .url:
+                throw CommandFailure(
+                    exit: .configuration, step: "token",
+                    message: "profile '\(profile.name)' names a tokenURL, which this version cannot fetch",
+                    hint: "use tokenCommand, for example with curl")
+            case nil:
+                guard profile.usesEmbeddedEnvironment else {
+                    throw CommandFailure(
+                        exit: .configuration, step: "token",
+                        message: "profile '\(profile.name)' has no way to get a registration token",
+                        hint: "set applicationSecret or tokenCommand in it, or use --token-file")
+                }
+                source = .environmentFile(environmentPath)
+            }
+        }
+        if let key = profile.applicationKey {
+            applicationKey = key
+        } else if case .fixed(let token) = source, let parsed = try? RegistrationToken.parse(token) {
+            applicationKey = parsed.applicationKey
+        } else if let file = try? EnvironmentFile.running(environmentPath) {
+            applicationKey = file.applicationKey
+        } else {
+            applicationKey = "unknown"
+        }
+    }
+
+    /// Gets a token; may take a while (a command runs). Any thread.
+    func token(for user: String) async throws -> String {
+        switch source {
+        case .fixed(let token):
+            return token
+        case .secret(let secret):
+            return try SinchJWT.sign(applicationKey: applicationKey, applicationSecret: secret, userId: user)
+        case .environmentFile(let path):
+            guard let file = try EnvironmentFile.running(path) else {
+                throw SinchError(
+                    .network, "the embedded environment is not running", hint: "run: sinchctl environment start")
+            }
+            return try SinchJWT.sign(
+                applicationKey: file.applicationKey, applicationSecret: file.applicationSecret, userId: user)
+        case .file(let path):
+            return try TokenText.read(path: path)
+        case .command(let command):
+            let loop = try signallingLoop.get()
+            let result = try await CapturedProcess.run(command, on: loop)
+            guard result.status.isSuccess else {
+                throw SinchError(
+                    .noCredentials, "the token command '\(command[0])' failed: \(result.status)",
+                    hint: "run it by hand to see why", step: "token")
+            }
+            return try TokenText.check(result.output, source: "the output of '\(command[0])'")
+        }
+    }
+}
+
+/// Reads a token from where it may be kept.
+public enum TokenText {
+    /// Reads a token file: one line, white space around it ignored.
+    public static func read(path: String) throws(CommandFailure) -> String {
+        let bytes: [UInt8]
+        do {
+            bytes = try ProtectedFile.read(path)
+        } catch {
+            throw CommandFailure(
+                exit: .inputMissing, step: "token", message: error.message, hint: error.hint)
+        }
+        return try check(bytes, source: path)
+    }
+
+    /// Checks that bytes hold one token and nothing else.
+    public static func check(_ bytes: [UInt8], source: String) throws(CommandFailure) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let words = text.split(whereSeparator: \.isWhitespace)
+        guard words.count == 1, let word = words.first, word.utf8.count <= 8_192 else {
+            throw CommandFailure(
+                exit: .dataUnusable, step: "token", message: "\(source) does not hold one registration token",
+                hint: "a token is three base64url parts joined by dots, and nothing else")
+        }
+        return String(word)
+    }
+}
