@@ -82,6 +82,20 @@ import Token
         #expect(file?.code == .fileKind)
     }
 
+    /// Only root can give a directory away.
+    @Test(.enabled(if: geteuid() == 0)) func directoriesOfAnotherUser() throws {
+        let scratch = try Scratch()
+        let paths = try Paths(environment: scratch.environment)
+        try scratch.makeDirectory("run/sinchctl", 0o700)
+        try #require(chown(paths.runtimeDirectory, 65_534, 65_534) == 0)
+        let error = #expect(throws: ConfigurationError.self) { try paths.prepareRuntimeDirectory() }
+        #expect(error?.code == .exposed)
+        #expect(error?.message.contains("65534") == true)
+        // As after `su`: the variable still names the directory of the user before.
+        try #require(chown(scratch.path + "/run", 65_534, 65_534) == 0)
+        #expect(try Paths(environment: scratch.environment).runtimeDirectory != paths.runtimeDirectory)
+    }
+
     @Test func socketPaths() throws {
         let scratch = try Scratch()
         let paths = try Paths(environment: scratch.environment)

@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func mutatedText(_ seed: UInt64) throws {
         var random = RandomSource.seeded(seed)
-        for _ in 0..<3_000 {
+        for _ in 0..<700 {
             var bytes = Array([Published.guide, Published.sorted, Published.limited][Int(random.next() % 3)].utf8)
             mutate(&bytes, &random)
             let text = String(decoding: bytes, as: UTF8.self)
@@ -24,7 +24,7 @@ import Testing
         var random = RandomSource.seeded(seed)
         let key = try Published.secret().signingKey(day: "20180102")
         var accepted = 0
-        for _ in 0..<3_000 {
+        for _ in 0..<700 {
             var header = Array(#"{"alg":"HS256","kid":"hkdfv1-20180102","typ":"JWT"}"#.utf8)
             var body = Array(claims(extra: #","sinch:rtc:instance:exp":1530414245,"x":[1.5e3,{"\u00e9":null}]"#).utf8)
             if random.next() % 4 == 0 { mutate(&header, &random) }
@@ -43,7 +43,7 @@ import Testing
 
     @Test func noise() {
         var random = RandomSource.seeded(9)
-        for _ in 0..<5_000 {
+        for _ in 0..<2_000 {
             let bytes = (0..<Int(random.next() % 200)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
             #expect(refusal(String(decoding: bytes, as: UTF8.self)) != nil)
             _ = try? JSONReader.object(bytes)
