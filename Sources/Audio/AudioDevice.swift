@@ -55,7 +55,6 @@ public struct AudioDeviceCounters: Equatable, Sendable {
 ///     var due = clock.blocksDue(at: now)                     // BlockClock; for devices that follow the timer
 ///     while (sink.writableFrames ?? remaining due) >= 480   { pull; decode; mix; sink.write(block) }
 ///     while (source.readableFrames ?? remaining due) >= 480 { source.read(into: block); encode; send }
-///     sink.service(at: now)                                  // hands what was just written to the hardware
 ///
 /// A hardware device has a clock of its own, and says how many frames it has or wants (`readableFrames`,
 /// `writableFrames`): the call follows that clock, so no drift piles up in the device. A virtual device says `nil`:

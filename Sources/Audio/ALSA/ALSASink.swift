@@ -19,6 +19,9 @@ public final class ALSASink: AudioSink, @unchecked Sendable {
     /// The fill level that is kept, in frames of 48 kHz.
     public let targetFillFrames: Int
 
+    /// The rate asked for in hertz: tests exercise the conversion with others than 48 kHz.
+    var preferredRate = AudioFormat.sampleRate
+
     private let pcm: String
     private var stream: ALSAStream?
     private var resampler: Resampler?
@@ -58,7 +61,8 @@ public final class ALSASink: AudioSink, @unchecked Sendable {
     /// - Throws: `.noDevice`, `.busy`.
     public func start() throws(AudioError) {
         stop()
-        let stream = try ALSAStream(pcm: pcm, direction: .playback, startFrames: targetFillFrames)
+        let stream = try ALSAStream(
+            pcm: pcm, direction: .playback, startFrames: targetFillFrames, preferredRate: preferredRate)
         let rate = stream.negotiated.sampleRate
         resampler = rate == AudioFormat.sampleRate ? nil : try Resampler(from: AudioFormat.sampleRate, to: rate)
         staged = .allocate(byteCount: Self.chunkFrames * stream.conversion.bytesPerFrame, alignment: 16)

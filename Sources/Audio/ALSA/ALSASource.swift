@@ -14,6 +14,9 @@ public final class ALSASource: AudioSource, @unchecked Sendable {
     /// Whether the device vanished; it then gives silence.
     public private(set) var isLost = false
 
+    /// The rate asked for in hertz: tests exercise the conversion with others than 48 kHz.
+    var preferredRate = AudioFormat.sampleRate
+
     private let pcm: String
     private var stream: ALSAStream?
     private var resampler: Resampler?
@@ -46,7 +49,8 @@ public final class ALSASource: AudioSource, @unchecked Sendable {
     /// - Throws: `.noDevice`, `.busy`.
     public func start() throws(AudioError) {
         stop()
-        let stream = try ALSAStream(pcm: pcm, direction: .capture, startFrames: 1)
+        let stream = try ALSAStream(
+            pcm: pcm, direction: .capture, startFrames: 1, preferredRate: preferredRate)
         let rate = stream.negotiated.sampleRate
         resampler = rate == AudioFormat.sampleRate ? nil : try Resampler(from: rate, to: AudioFormat.sampleRate)
         frames = .allocate(byteCount: Self.chunkFrames * stream.conversion.bytesPerFrame, alignment: 16)

@@ -34,7 +34,11 @@ final class ALSAStream {
     private static let longestBuffer = Duration.milliseconds(200)
 
     /// Opens and prepares the device; capture starts at once, playback once `startFrames` of 48 kHz were written.
-    init(pcm name: String, direction: Direction, startFrames: Int) throws(AudioError) {
+    ///
+    /// - Parameter preferredRate: The rate that is asked for, in hertz; the device may have another.
+    init(
+        pcm name: String, direction: Direction, startFrames: Int, preferredRate: Int = AudioFormat.sampleRate
+    ) throws(AudioError) {
         sinch_alsa_silence_errors()
         var opened: OpaquePointer?
         let stream = direction == .capture ? SND_PCM_STREAM_CAPTURE : SND_PCM_STREAM_PLAYBACK
@@ -43,7 +47,8 @@ final class ALSAStream {
             throw ALSAFailure.opening(name, direction, status)
         }
         do throws(AudioError) {
-            let (negotiated, conversion) = try Self.negotiate(pcm, name: name, direction: direction)
+            let (negotiated, conversion) = try Self.negotiate(
+                pcm, name: name, direction: direction, preferredRate: preferredRate)
             try Self.setThresholds(
                 pcm, name: name, direction: direction, negotiated: negotiated, startFrames: startFrames)
             let started = direction == .capture ? snd_pcm_start(pcm) : 0
@@ -126,7 +131,7 @@ final class ALSAStream {
     // MARK: - Negotiation
 
     private static func negotiate(
-        _ pcm: OpaquePointer, name: String, direction: Direction
+        _ pcm: OpaquePointer, name: String, direction: Direction, preferredRate: Int
     ) throws(AudioError) -> (NegotiatedFormat, ALSAConversion) {
         var allocated: OpaquePointer?
         guard snd_pcm_hw_params_malloc(&allocated) == 0, let parameters = allocated else {
@@ -150,7 +155,7 @@ final class ALSAStream {
             var channels: UInt32 = 2
             try require(snd_pcm_hw_params_set_channels_near(pcm, parameters, &channels), "channels")
         }
-        var rate = UInt32(AudioFormat.sampleRate)
+        var rate = UInt32(clamping: preferredRate)
         try require(snd_pcm_hw_params_set_rate_near(pcm, parameters, &rate, nil), "sample rate")
         var period = snd_pcm_uframes_t(max(1, Int(rate) / periodsASecond))
         try require(snd_pcm_hw_params_set_period_size_near(pcm, parameters, &period, nil), "period")

@@ -9,7 +9,7 @@ final class WAVFileWorker: @unchecked Sendable {
 
     private let channels: Int
     private let queue: SampleQueue
-    private let descriptor: Int32
+    let descriptor: Int32
     private var wakeRead: Int32 = -1
     private var wakeWrite: Int32 = -1
     private var thread = pthread_t()

@@ -16,7 +16,7 @@ public final class WAVWriter: AudioSink, @unchecked Sendable {
     public private(set) var counters = AudioDeviceCounters()
 
     private let queue: SampleQueue
-    private let worker: WAVFileWorker
+    let worker: WAVFileWorker
     private var reported = false
 
     /// Creates the file, replacing an old one, writes an empty header, and starts the writing thread.
