@@ -40,12 +40,16 @@ struct RunResult: Equatable {
 
 /// Runs a command line in this process.
 func run(
-    _ arguments: String..., environment: [String: String] = [:], handlers: CommandHandlers = .all, json: Bool = false
+    _ arguments: String..., environment: [String: String] = [:], handlers: CommandHandlers = .all, json: Bool = false,
+    standardInput: Int32 = 0
 ) async -> RunResult {
     let capture = Capture()
     let output = capture.makeOutput(isJSON: json)
     let code =
-        switch Invocation(arguments: arguments, environment: environment, handlers: handlers, output: output) {
+        switch Invocation(
+            arguments: arguments, environment: environment, handlers: handlers, output: output,
+            standardInput: standardInput)
+        {
         case .finished(let code): code
         case .waiting(let run): await run()
         }
@@ -78,4 +82,42 @@ private func readAll(_ file: UnsafeMutablePointer<FILE>) -> String {
         if count == 0 { return String(decoding: bytes, as: UTF8.self) }
         bytes += buffer[..<count]
     }
+}
+
+/// A directory that is removed with the object, and the environment of a user who lives there.
+final class Scratch {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/sinchctl-test-XXXXXX\0".utf8CString)
+        guard mkdtemp(&template) != nil else { throw CommandFailure(exit: .cannotCreate, message: "mkdtemp failed") }
+        path = String(decoding: template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        _ = shell("rm -rf '\(path)'")
+    }
+
+    var environment: [String: String] {
+        ["XDG_CONFIG_HOME": "\(path)/config", "XDG_STATE_HOME": "\(path)/state", "HOME": path]
+    }
+
+    /// Writes a file and returns its path.
+    func write(_ text: String, to name: String, mode: mode_t = 0o600) -> String {
+        let file = "\(path)/\(name)"
+        let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC, mode)
+        _ = Output.write(text, to: descriptor)
+        close(descriptor)
+        chmod(file, mode)
+        return file
+    }
+}
+
+/// A pipe that holds a text and ends there.
+func pipe(holding text: String) -> Int32 {
+    var ends: [Int32] = [-1, -1]
+    guard Glibc.pipe(&ends) == 0 else { return -1 }
+    _ = Output.write(text, to: ends[1])
+    close(ends[1])
+    return ends[0]
 }
