@@ -62,7 +62,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "CommandLineInterface", dependencies: ["Agent", "Configuration", "SinchEnvironment", "SinchRTC"],
+            name: "CommandLineInterface",
+            dependencies: [
+                "Agent", "Audio", "Configuration", "Primitives", "SinchEnvironment", "SinchRTC", "Token",
+            ],
             swiftSettings: strict),
         .executableTarget(name: "sinchctl", dependencies: ["CommandLineInterface"], swiftSettings: strict),
 
@@ -82,7 +85,8 @@ let package = Package(
             name: "SinchEnvironmentTests",
             dependencies: ["Crypto", "Primitives", "SIP", "Signalling", "SinchEnvironment", "Token"]),
         .testTarget(name: "AgentTests", dependencies: ["Agent", "Network"]),
-        .testTarget(name: "CommandLineTests", dependencies: ["CommandLineInterface"]),
+        .testTarget(
+            name: "CommandLineTests", dependencies: ["CommandLineInterface", "Configuration"], exclude: ["Snapshots"]),
         .testTarget(name: "Integration", dependencies: ["Audio", "Network", "SinchRTC"]),
     ]
 )

@@ -101,6 +101,7 @@ _sinchctl() {
         "/wait --timeout") _sinchctl_words "" && return ;;
         "/verify --channel") _sinchctl_words "left right" && return ;;
         "/verify --minimum-match") _sinchctl_words "" && return ;;
+        "/verify --minimum-length") _sinchctl_words "" && return ;;
         "/jwt/sign --user" | "/jwt/sign -u") _sinchctl_words "" && return ;;
         "/jwt/sign --ttl") _sinchctl_words "" && return ;;
         "/jwt/sign --instance-ttl") _sinchctl_words "" && return ;;
@@ -135,7 +136,7 @@ _sinchctl() {
         /calls) words="" options="--as --user --active --limit" ;;
         /events) words="" options="--as --user --follow --jsonl --since" ;;
         /wait) words="" options="--as --user --for --timeout" ;;
-        /verify) words="" options="--channel --minimum-match" ;;
+        /verify) words="" options="--channel --minimum-match --minimum-length" ;;
         /jwt) words="sign inspect verify" options="" ;;
         /jwt/sign) words="" options="--user --ttl --instance-ttl --nonce" ;;
         /jwt/inspect) words="" options="--token-file --token-fd" ;;

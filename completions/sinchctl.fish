@@ -100,6 +100,7 @@ complete -c sinchctl -n '__fish_seen_subcommand_from wait' -l timeout -x -d 'giv
 
 complete -c sinchctl -n '__fish_seen_subcommand_from verify' -l channel -x -a 'left right' -d 'the channel of a stereo recording to take'
 complete -c sinchctl -n '__fish_seen_subcommand_from verify' -l minimum-match -x -d 'exit with 18 when the match is worse'
+complete -c sinchctl -n '__fish_seen_subcommand_from verify' -l minimum-length -x -d 'exit with 18 when less of the reference\'s sound could be compared'
 complete -c sinchctl -n '__fish_seen_subcommand_from verify' -F
 complete -c sinchctl -n '__fish_seen_subcommand_from verify' -F
 
@@ -110,7 +111,7 @@ complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and not __fish_seen_su
 complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and __fish_seen_subcommand_from sign' -s u -l user -x -d 'the user whom the token lets register'
 complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and __fish_seen_subcommand_from sign' -l ttl -x -d 'how long the token is valid'
 complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and __fish_seen_subcommand_from sign' -l instance-ttl -x -d 'how long a registration made with it may last, at least 48h; else for ever'
-complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and __fish_seen_subcommand_from sign' -l nonce -x -d 'a text that is used once; else a random one'
+complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and __fish_seen_subcommand_from sign' -l nonce -x -d 'a text that no other token has; else a random one'
 
 complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and __fish_seen_subcommand_from inspect' -l token-file -r -F -d 'read the token from this file; - is standard input'
 complete -c sinchctl -n '__fish_seen_subcommand_from jwt; and __fish_seen_subcommand_from inspect' -l token-fd -x -d 'read the token from this file descriptor'

@@ -47,6 +47,14 @@ enum TextLayout {
             return [term + String(repeating: " ", count: column - term.count) + first] + indented.dropFirst()
         }
     }
+
+    /// Names and values, values aligned.
+    static func fields(_ fields: [(name: String, value: String)]) -> String {
+        let width = fields.map(\.name.count).max() ?? 0
+        return fields.map { field in
+            field.name + String(repeating: " ", count: width - field.name.count + 2) + field.value + "\n"
+        }.joined()
+    }
 }
 
 extension CommandOption {

@@ -12,7 +12,7 @@ enum Timestamp {
 
     /// The time of milliseconds since 1970, with milliseconds.
     static func text(unixMilliseconds: Int64) -> String? {
-        let seconds = unixMilliseconds >= 0 ? unixMilliseconds / 1000 : (unixMilliseconds - 999) / 1000
+        let seconds = unixMilliseconds / 1000 - (unixMilliseconds % 1000 < 0 ? 1 : 0)
         return text(unixSeconds: seconds).map { "\($0.dropLast()).\(pad(unixMilliseconds - seconds * 1000, 3))Z" }
     }
 

@@ -206,8 +206,11 @@ struct CommandParser {
         }
     }
 
+    /// Variables that stand for settings of a profile are left to the configuration, which knows where a setting
+    /// comes from.
     private func fromEnvironment(_ option: CommandOption) throws(CommandFailure) -> ParsedCommand.Value? {
-        guard let variable = option.variable, let text = environment[variable], !text.isEmpty else { return nil }
+        guard option.profileKey == nil, let variable = option.variable, let text = environment[variable], !text.isEmpty
+        else { return nil }
         do {
             return try ValueReader.read(text, as: option.kind)
         } catch {

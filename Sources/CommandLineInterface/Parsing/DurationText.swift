@@ -23,4 +23,14 @@ enum DurationText {
         if seconds >= 60, seconds % 60 == 0 { return "\(seconds / 60)m" }
         return "\(seconds)s"
     }
+
+    /// A length of time to a person's precision: `59s`, `10m`, `5h`, `12 days`.
+    static func rounded(seconds: Int) -> String {
+        switch seconds {
+        case ..<120: "\(seconds)s"
+        case ..<7200: "\(seconds / 60)m"
+        case ..<172_800: "\(seconds / 3600)h"
+        default: "\(seconds / 86_400) days"
+        }
+    }
 }

@@ -18,6 +18,18 @@ struct CommandContext: Sendable {
     var standardInput: Int32 = 0
     /// The wall clock: whole seconds since 1970.
     var now: @Sendable () -> Int64
+    /// The directory that relative paths start from.
+    var currentDirectory: String
+
+    /// A path that means the same to a process with another working directory.
+    func absolute(path: String) -> String {
+        path.hasPrefix("/") || path == "-" ? path : "\(currentDirectory)/\(path)"
+    }
+
+    /// A device name that means the same to a process with another working directory.
+    func absolute(device: String) -> String {
+        device.hasPrefix("file:") ? "file:" + absolute(path: String(device.dropFirst(5))) : device
+    }
 }
 
 /// The handlers of all commands, by the command's full name.
@@ -41,5 +53,13 @@ struct CommandHandlers: Sendable {
         "help": .immediate(runHelp),
         "version": .immediate(runVersion),
         "completion": .immediate(runCompletion),
+        "jwt sign": .immediate(runTokenSign),
+        "jwt inspect": .immediate(runTokenInspect),
+        "jwt verify": .immediate(runTokenVerify),
+        "config init": .immediate(runConfigurationInit),
+        "config show": .immediate(runConfigurationShow),
+        "config check": .immediate(runConfigurationCheck),
+        "devices": .immediate(runDevices),
+        "verify": .immediate(runVerify),
     ])
 }

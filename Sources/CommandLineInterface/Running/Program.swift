@@ -28,7 +28,10 @@ enum Invocation: Sendable {
     /// Reads the arguments and runs the command, as far as that is possible without waiting.
     ///
     /// `output` is for tests; without one, results go to the process's standard streams.
-    init(arguments: [String], environment: [String: String], handlers: CommandHandlers, output: Output? = nil) {
+    init(
+        arguments: [String], environment: [String: String], handlers: CommandHandlers, output: Output? = nil,
+        standardInput: Int32 = 0
+    ) {
         let parsed: ParsedCommand
         do {
             parsed = try CommandParser.parse(arguments, environment: environment)
@@ -45,7 +48,9 @@ enum Invocation: Sendable {
             ?? Self.standardOutput(
                 environment, isJSON: parsed.flag("json"), noColor: parsed.flag("no-color"),
                 isQuiet: parsed.flag("quiet"), verbosity: parsed.count("verbose"))
-        let context = CommandContext(environment: environment, output: output, now: { Int64(time(nil)) })
+        let context = CommandContext(
+            environment: environment, output: output, standardInput: standardInput, now: { Int64(time(nil)) },
+            currentDirectory: currentDirectory())
         switch handlers[parsed.name] {
         case .immediate(let run)?:
             do throws(CommandFailure) {
@@ -100,4 +105,11 @@ func processEnvironment() -> [String: String] {
         cursor += 1
     }
     return result
+}
+
+/// The working directory; `.` when it was removed.
+func currentDirectory() -> String {
+    guard let path = getcwd(nil, 0) else { return "." }
+    defer { free(path) }
+    return String(cString: path)
 }

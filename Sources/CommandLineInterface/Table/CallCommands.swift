@@ -38,7 +38,7 @@ extension CommandTable {
             CommandOption(
                 long: "header", kind: .header, summary: "a header 'x-name: value' that the called client can read",
                 isRepeatable: true),
-            .tokenFile, .tokenDescriptor,
+            .tokenFileSetting, .tokenDescriptor,
         ],
         examples: [
             CommandExample("sinchctl call echo --user alice --duration 10", "hear yourself for ten seconds"),

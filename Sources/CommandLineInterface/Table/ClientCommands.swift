@@ -24,7 +24,7 @@ extension CommandTable {
             CommandOption(
                 long: "timeout", kind: .duration, summary: "give up when not registered after this time",
                 defaultValue: "30s"),
-            .tokenFile, .tokenDescriptor,
+            .tokenFileSetting, .tokenDescriptor,
         ],
         examples: [
             CommandExample("sinchctl start --user alice", "a client that uses the machine's sound"),
@@ -52,7 +52,7 @@ extension CommandTable {
             CommandOption(
                 long: "timeout", kind: .duration, summary: "give up when not registered after this time",
                 defaultValue: "30s"),
-            .tokenFile, .tokenDescriptor,
+            .tokenFileSetting, .tokenDescriptor,
         ],
         examples: [
             CommandExample("sinchctl register --user alice --json", "does alice's registration work, and how fast")

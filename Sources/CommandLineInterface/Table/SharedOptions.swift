@@ -32,6 +32,11 @@ extension CommandOption {
         long: "token-file", kind: .file, summary: "read the token from this file; - is standard input",
         conflicts: ["token-fd"])
 
+    /// The same where a token is asked for again when it has expired: the file is read anew then.
+    static let tokenFileSetting = CommandOption(
+        long: "token-file", kind: .file, summary: "read the token from this file; - is standard input",
+        variable: "SINCHCTL_TOKEN_FILE", profileKey: "tokenFile", conflicts: ["token-fd"])
+
     /// Tokens that a parent process hands over.
     static let tokenDescriptor = CommandOption(
         long: "token-fd", kind: .integer("N", 0...65_535), summary: "read the token from this file descriptor",

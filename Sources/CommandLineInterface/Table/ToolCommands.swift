@@ -31,7 +31,8 @@ extension CommandTable {
                         long: "instance-ttl", kind: .duration(atLeastSeconds: 172_800),
                         summary: "how long a registration made with it may last, at least 48h; else for ever"),
                     CommandOption(
-                        long: "nonce", kind: .text("TEXT"), summary: "a text that is used once; else a random one"),
+                        long: "nonce", kind: .text("TEXT"), summary: "a text that no other token has; else a random one"
+                    ),
                 ],
                 examples: [CommandExample("sinchctl jwt sign --user alice --ttl 10m", "a token for alice")],
                 exitCodes: [.configuration]
@@ -69,8 +70,8 @@ extension CommandTable {
                 name: "init",
                 summary: "write a configuration file to start from",
                 discussion: """
-                    Writes a commented file with a new application key and secret, readable by you only. A file that \
-                    exists is kept.
+                    Writes a file with every setting explained and none of them set, readable by you only. A file \
+                    that exists is left alone.
                     """,
                 examples: [CommandExample("sinchctl config init", "write the file and say where it is")],
                 exitCodes: [.cannotCreate]
