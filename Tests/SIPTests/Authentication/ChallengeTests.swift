@@ -47,7 +47,10 @@ struct ChallengeTests {
             (["Digest realm=\"a\", nonce=\"1\", Bearer realm=\"b\""], ["digest a", "bearer b"]),
             (["Bearer realm=\"b\"", "Digest realm=\"a\", nonce=\"1\""], ["bearer b", "digest a"]),
             (["Negotiate, Digest realm=\"a\", nonce=\"1\""], ["Negotiate ", "digest a"]),
-            (["NTLM TlRMTVNTUAACAAAA==, Basic realm=\"c\", Digest realm=a, nonce=1"], ["NTLM ", "Basic c", "digest a"]),
+            (
+                ["NTLM TlRMTVNTUAACAAAA==, Basic realm=\"c\", Digest realm=a, nonce=1"],
+                ["NTLM ", "Basic c", "digest a"]
+            ),
             ([",, Digest  realm = \"a\" ,, nonce=\"1\" , "], ["digest a"]),
             (["Digest realm=\"a, Bearer realm=\\\"x\\\"\", nonce=\"1\""], ["digest a, Bearer realm=\"x\""]),
             (["Bearer"], ["bearer "]),

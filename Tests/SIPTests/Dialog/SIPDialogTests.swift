@@ -10,7 +10,8 @@ struct SIPDialogTests {
 
     /// An INVITE of alice's and a response of bob's to it.
     private static func exchange(
-        status: Int = 200, tag: String? = "bob-tag", recordRoutes: [String] = [], contact: String? = "<sip:bob@192.0.2.9:5070>"
+        status: Int = 200, tag: String? = "bob-tag", recordRoutes: [String] = [],
+        contact: String? = "<sip:bob@192.0.2.9:5070>"
     ) throws -> (invite: SIPMessage, response: SIPMessage) {
         var invite = LayerProbe.request(.invite, sequence: 17)
         invite.vias = [SIPVia(transport: "UDP", host: "198.51.100.7", port: 5060, branch: "z9hG4bKx")]
@@ -46,7 +47,9 @@ struct SIPDialogTests {
     @Test("the called side: tags the other way round, route set in order, contact required (12.1.1)")
     func server() throws {
         var (invite, _) = try Self.exchange()
-        invite.recordRoutes = [try Self.address("<sip:p1.example.com;lr>"), try Self.address("<sip:p2.example.com;lr>")]
+        invite.recordRoutes = [
+            try Self.address("<sip:p1.example.com;lr>"), try Self.address("<sip:p2.example.com;lr>"),
+        ]
         var dialog = try SIPDialog(asServerFor: invite, localTag: "bob-tag")
         #expect(dialog.id == SIPDialog.ID(callID: "call-1", localTag: "bob-tag", remoteTag: "alice-tag"))
         #expect(dialog.routeSet.map(\.uri.host) == ["p1.example.com", "p2.example.com"])
