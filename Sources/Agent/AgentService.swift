@@ -128,6 +128,9 @@ public actor AgentService {
     }
 
     func moved(_ call: SinchCall, to event: String) {
+        if event == "established", let duration = call.userInfo as? Double {
+            schedule(after: duration, call) { $0.hangup() }
+        }
         if event == "ended" {
             calls.removeAll { $0 === call }
             let report = CallReport(call)

@@ -64,7 +64,7 @@ enum ClientSettings {
                 throw CommandFailure(error)
             }
         }
-        guard AudioDevices.hasDefault else { return side == .capture ? .silence : .null }
+        guard SoundPresence.isLikely(ProcessEnvironment.all) else { return side == .capture ? .silence : .null }
         return .alsa("default")
     }
 

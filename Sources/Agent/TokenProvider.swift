@@ -1,5 +1,6 @@
 import Configuration
 import FoundationEssentials
+import Glibc
 import Network
 import SinchRTC
 import Token
@@ -28,7 +29,7 @@ struct TokenProvider: Sendable {
             source = .file(file)
         } else {
             switch profile.tokenSource {
-            case .secret(let secret): source = .secret(secret)
+            case .signed(_, let secret): source = .secret(secret)
             case .command(let command): source = .command(command)
             case .file(let path): source = .file(path)
             case .url:
@@ -75,13 +76,15 @@ struct TokenProvider: Sendable {
             return try TokenText.read(path: path)
         case .command(let command):
             let loop = try signallingLoop.get()
-            let result = try await CapturedProcess.run(command, on: loop)
-            guard result.status.isSuccess else {
+            let name = command.first ?? ""
+            let result = try await ChildProcess.run(
+                command, environment: ProcessEnvironment.all, timeout: .seconds(30), on: loop)
+            guard result.status == .exited(0) else {
                 throw SinchError(
-                    .noCredentials, "the token command '\(command[0])' failed: \(result.status)",
+                    .noCredentials, "the token command '\(name)' failed: \(result.status)",
                     hint: "run it by hand to see why", step: "token")
             }
-            return try TokenText.check(result.output, source: "the output of '\(command[0])'")
+            return try TokenText.check(result.output, source: "the output of '\(name)'")
         }
     }
 }
@@ -90,14 +93,32 @@ struct TokenProvider: Sendable {
 public enum TokenText {
     /// Reads a token file: one line, white space around it ignored.
     public static func read(path: String) throws(CommandFailure) -> String {
-        let bytes: [UInt8]
-        do {
-            bytes = try ProtectedFile.read(path)
-        } catch {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
             throw CommandFailure(
-                exit: .inputMissing, step: "token", message: error.message, hint: error.hint)
+                exit: .inputMissing, step: "token",
+                message: "cannot read the token file \(path): \(String(cString: strerror(errno)))")
         }
-        return try check(bytes, source: path)
+        defer { close(descriptor) }
+        return try read(descriptor: descriptor, source: path)
+    }
+
+    /// Reads a token from an open descriptor until its end.
+    public static func read(descriptor: Int32, source: String) throws(CommandFailure) -> String {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4_096)
+        while bytes.count <= 16_384 {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                throw CommandFailure(
+                    exit: .ioError, step: "token",
+                    message: "cannot read the token from \(source): \(String(cString: strerror(errno)))")
+            }
+            if count == 0 { break }
+            bytes += chunk[0..<count]
+        }
+        return try check(bytes, source: source)
     }
 
     /// Checks that bytes hold one token and nothing else.
