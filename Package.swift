@@ -57,7 +57,8 @@ let package = Package(
         .target(
             name: "Agent",
             dependencies: [
-                "Audio", "Configuration", "MediaSession", "Network", "Primitives", "Signalling", "SinchEnvironment", "SinchRTC",
+                "Audio", "CSys", "Configuration", "MediaSession", "Network", "Primitives", "Signalling",
+                "SinchEnvironment", "SinchRTC",
                 "Token",
             ],
             swiftSettings: strict),

@@ -27,8 +27,10 @@ public struct AgentOptions: Codable, Sendable, Equatable {
     public var maximumCalls: Int?
     /// A file that holds the registration token, read whenever one is asked for.
     public var tokenFile: String?
-    /// A token that was read from a descriptor at the start; kept in memory, never written.
+    /// A token that was read from a descriptor at the start.
     public var token: String?
+    /// A private file that holds that token on its way to the background process, which removes it.
+    public var tokenHandover: String?
     /// Whether the agent ends with the process that started it (a client for one call).
     public var endsWithParent = false
 

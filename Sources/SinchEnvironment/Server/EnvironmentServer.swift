@@ -1,10 +1,12 @@
 import Configuration
 import FoundationEssentials
+import Glibc
 import Network
 import Primitives
 import SIP
 import Signalling
 import SinchRTC
+import Synchronization
 import Token
 
 /// The embedded environment as a running server: sockets around `EnvironmentCore`, and the users that it brings.
@@ -39,6 +41,7 @@ public actor EnvironmentServer {
     private var timer: TimerHandle?
     private var timerDeadline: MonotonicTime?
     private var services: [ServiceUser] = []
+    private var signalWatcher: SignalWatcher?
     /// The address that is listened on; nil before `start`.
     public private(set) var address: TransportAddress?
 
@@ -162,6 +165,24 @@ public actor EnvironmentServer {
                 behaviour: behaviour, application: application, realm: options.realm, address: address)
             services.append(service)
             await service.start()
+        }
+    }
+}
+
+extension EnvironmentServer {
+    /// Waits for SIGINT or SIGTERM, which must be blocked in all threads.
+    public func awaitSignal() async -> ExitCode {
+        await withCheckedContinuation { continuation in
+            let once = Mutex<CheckedContinuation<ExitCode, Never>?>(continuation)
+            signalWatcher = try? SignalWatcher(loop: loop, signals: [SIGINT, SIGTERM, SIGHUP]) { signal in
+                let waiting = once.withLock { waiting in
+                    defer { waiting = nil }
+                    return waiting
+                }
+                // The second signal ends at once.
+                guard let waiting else { _exit(signal == SIGINT ? 130 : 143) }
+                waiting.resume(returning: .ok)
+            }
         }
     }
 }
