@@ -65,7 +65,8 @@ let package = Package(
         .target(
             name: "CommandLineInterface",
             dependencies: [
-                "Agent", "Audio", "Configuration", "Primitives", "SinchEnvironment", "SinchRTC", "Token",
+                "Agent", "Audio", "CSys", "Configuration", "MediaSession", "Network", "Primitives", "SinchEnvironment",
+                "SinchRTC", "Token",
             ],
             swiftSettings: strict),
         .executableTarget(name: "sinchctl", dependencies: ["CommandLineInterface"], swiftSettings: strict),

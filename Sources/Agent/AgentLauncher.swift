@@ -28,6 +28,15 @@ public struct AgentPlaces: Sendable {
         }
     }
 
+    /// The control socket of a user's agent, whether or not one runs; creates nothing.
+    public static func socket(user: String, paths: Paths) throws(CommandFailure) -> String {
+        do {
+            return try paths.socketPath(fileName(user) + ".sock")
+        } catch {
+            throw error.commandFailure
+        }
+    }
+
     /// A file name for a user id, which may be 255 bytes long while a socket's path may not: long ones are cut and told
     /// apart by a hash.
     private static func fileName(_ user: String) -> String {
@@ -77,7 +86,16 @@ public enum AgentLauncher {
     }
 
     /// Starts the embedded environment unless it runs; returns its discovery file.
-    public static func ensureEnvironment(paths: Paths) throws(CommandFailure) -> EnvironmentFile {
+    ///
+    /// - Parameters:
+    ///   - host: the address to listen on, where the default will not do.
+    ///   - port: the port, where the last one will not do.
+    public static func ensureEnvironment(
+        paths: Paths, host: String? = nil, port: Int? = nil
+    ) throws(CommandFailure) -> EnvironmentFile {
+        var arguments = ["environment", "run", "--quiet"]
+        if let host { arguments += ["--bind", host] }
+        if let port { arguments += ["--port", String(port)] }
         do {
             let runtime = try paths.prepareRuntimeDirectory()
             if let running = try EnvironmentFile.running(paths.environmentFile) { return running }
@@ -88,7 +106,7 @@ public enum AgentLauncher {
             if let running = try EnvironmentFile.running(paths.environmentFile) { return running }
             let log = try paths.prepareStateDirectory() + "/environment.log"
             _ = try launch(
-                arguments: ["environment", "run", "--quiet"], environment: ProcessEnvironment.all, log: log,
+                arguments: arguments, environment: ProcessEnvironment.all, log: log,
                 timeout: .seconds(10), what: "the embedded environment")
             if let running = try EnvironmentFile.running(paths.environmentFile) { return running }
         } catch let error as ConfigurationError {

@@ -9,6 +9,8 @@ public struct AgentOptions: Codable, Sendable, Equatable {
     public var user: String
     /// The configuration profile; nil: what the environment or the file says.
     public var profile: String?
+    /// The configuration file that was named; nil: the usual one.
+    public var configFile: String?
     /// What flags said about the profile's keys, by the key's flag.
     public var overrides: [String: String] = [:]
     /// Whether incoming calls are answered at once.

@@ -154,9 +154,11 @@ public enum AgentConfiguration {
         for key in ProfileKey.allCases {
             if let value = options.overrides[key.flag] { values[key] = value }
         }
+        var environment = ProcessEnvironment.all
+        if let path = options.configFile { environment["SINCHCTL_CONFIG"] = path }
         do {
             return try Configuration.load(
-                environment: ProcessEnvironment.all, profile: options.profile, overrides: Overrides(values))
+                environment: environment, profile: options.profile, overrides: Overrides(values))
         } catch {
             throw error.commandFailure
         }

@@ -1,5 +1,7 @@
+import Agent
 import Configuration
 import Glibc
+import Network
 
 /// The program: reads the command line, runs the command, and ends the process with the command's exit code.
 ///
@@ -8,14 +10,24 @@ public func runProgram() -> Never {
     signal(SIGPIPE, SIG_IGN)  // a reader that has gone is a write error (74), not a death
     let arguments = Array(CommandLine.arguments.dropFirst())
     let environment = processEnvironment()
+    if arguments.first == "agent-process" {
+        SignalWatcher.blockAtStart(AgentProcess.signals)
+        runUntilDone { await runAgentProcess() }
+    }
     switch Invocation(arguments: arguments, environment: environment, handlers: .all) {
     case .finished(let code):
         exit(code.rawValue)
     case .waiting(let run):
-        // The command runs on the concurrency runtime's threads and ends the process; this thread has nothing to do.
-        Task.detached { exit(await run().rawValue) }
-        while true { pause() }
+        SignalWatcher.blockAtStart(AgentProcess.signals)
+        runUntilDone(run)
     }
+}
+
+/// Runs on the concurrency runtime's threads, which end the process; this thread has nothing to do. Interrupts are
+/// blocked by then in every thread, so that the command reads them as input.
+private func runUntilDone(_ run: @escaping @Sendable () async -> ExitCode) -> Never {
+    Task.detached { exit(await run().rawValue) }
+    while true { pause() }
 }
 
 /// A command line on its way to an exit code.

@@ -30,8 +30,11 @@ extension CommandTable {
                 summary: "hang up this long after the call was established"),
             .flag("hangup-after-play", "hang up when the file of --play has been sent"),
             CommandOption(
-                long: "timeout", kind: .duration,
+                long: "ring-timeout", kind: .duration,
                 summary: "give up when nobody has answered after this time and exit with 12", defaultValue: "60s"),
+            CommandOption(
+                long: "timeout", kind: .duration,
+                summary: "end the call when it is not over after this time and exit with 124"),
             .flag(
                 "detach", "return when the call is established; it goes on in the client's background",
                 conflicts: ["user", "duration"]),
@@ -49,7 +52,7 @@ extension CommandTable {
         exitCodes: [
             .busy, .declined, .noAnswer, .noSuchUser, .forbidden, .tls, .network, .mediaFailed, .canceled,
             .dataUnusable, .inputMissing, .unreachable, .cannotCreate, .registrationRefused, .configuration,
-            .interrupted,
+            .interrupted, .timeout,
         ]
     )
 
@@ -74,7 +77,10 @@ extension CommandTable {
             incoming one is declined.
             """,
         arguments: [.call],
-        options: [.client, .flag("all", "end every call of the client")],
+        options: [
+            .client, .flag("all", "end every call of the client"),
+            .flag("busy", "refuse an incoming call as busy instead of declining it"),
+        ],
         examples: [CommandExample("sinchctl hangup --as alice", "end alice's call")],
         exitCodes: [.unreachable]
     )
