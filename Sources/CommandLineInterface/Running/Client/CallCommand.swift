@@ -91,13 +91,15 @@ private struct CallConversation {
         let deadline = timeout.map { ContinuousClock.now + $0 }
         var interruption: Interruption?
         while true {
-            while case let next = try channel.nextEvent(timeout: .zero) {
-                if case .nothing = next { break }
-                if case .end = next { throw channel.gone }
-                guard case .happened(let event) = next, let call = event.call, call.id == callId else { continue }
+            switch try channel.nextEvent(timeout: .zero) {
+            case .end: throw channel.gone
+            case .happened(let event):
+                guard let call = event.call, call.id == callId else { continue }
                 if event.event == "ended" { return try finish(call, interruption) }
                 context.output.progress(progress(event.event, call))
                 if isDetached, event.event == "established" { return detach(call) }
+                continue
+            case .nothing: break
             }
             let left = interruption == nil ? deadline.map { max(.zero, $0 - .now) } : nil
             switch signals.wait(alsoFor: channel.descriptor, timeout: left) {

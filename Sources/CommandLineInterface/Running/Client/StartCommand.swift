@@ -82,7 +82,7 @@ struct SystemdNotifier {
         let length = socklen_t(MemoryLayout<sa_family_t>.size + path.utf8.count)
         _ = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                sendto(descriptor, state, state.utf8.count, Int32(MSG_NOSIGNAL.rawValue), address, length)
+                sendto(descriptor, state, state.utf8.count, Int32(MSG_NOSIGNAL), address, length)
             }
         }
     }
