@@ -6,13 +6,22 @@ public final class Resampler: @unchecked Sendable {
     public let inputRate: Int
     /// Rate of what comes out, in hertz.
     public let outputRate: Int
+    private let alignsStart: Bool
     private let state: OpaquePointer
 
     /// Creates a converter between two rates of 1 to 384 kHz.
     ///
-    /// - Parameter quality: 0 (fast) to 10; 4 is clean for speech and costs about 1 % of real time.
+    /// - Parameters:
+    ///   - inputRate: Rate of what goes in, in hertz.
+    ///   - outputRate: Rate of what comes out, in hertz.
+    ///   - quality: 0 (fast) to 10. The filter delays: 3 by 3 ms where the lower rate is 8 kHz, 4 by 4 ms. Both are
+    ///     clean for speech and cost about 0.05 % of real time.
+    ///   - alignsStart: Whether the filter's delay is left out at the start, so that a file stays in place. A live
+    ///     stream keeps it, and gives output for the very first input.
     /// - Throws: `.internal` when a rate is out of range or memory is short.
-    public init(from inputRate: Int, to outputRate: Int, quality: Int = 4) throws(AudioError) {
+    public init(
+        from inputRate: Int, to outputRate: Int, quality: Int = 4, alignsStart: Bool = false
+    ) throws(AudioError) {
         let range = 1_000...384_000
         var status: Int32 = 0
         guard range.contains(inputRate), range.contains(outputRate), (0...10).contains(quality),
@@ -23,9 +32,9 @@ public final class Resampler: @unchecked Sendable {
         }
         self.inputRate = inputRate
         self.outputRate = outputRate
+        self.alignsStart = alignsStart
         self.state = state
-        // Otherwise the output starts with the filter's zeroes, which add delay without a use.
-        speex_resampler_skip_zeros(state)
+        if alignsStart { speex_resampler_skip_zeros(state) }
     }
 
     deinit {
@@ -51,6 +60,6 @@ public final class Resampler: @unchecked Sendable {
     /// Forgets the past, for a new stream.
     public func reset() {
         speex_resampler_reset_mem(state)
-        speex_resampler_skip_zeros(state)
+        if alignsStart { speex_resampler_skip_zeros(state) }
     }
 }

@@ -69,8 +69,10 @@ import Testing
         let output = through(encoder, decoder, sine(1_000, seconds: 1))
         #expect(output.count == 48_000)
         #expect(abs(amplitude(of: 1_000, in: output[4_800...]) - 10_000) < 500)
-        let match = SignalMatch.compare(reference: babble(seconds: 3, seed: 1), heard: through(
-            encoder, decoder, babble(seconds: 3, seed: 1)))
+        let match = SignalMatch.compare(
+            reference: babble(seconds: 3, seed: 1),
+            heard: through(
+                encoder, decoder, babble(seconds: 3, seed: 1)))
         #expect(match.score > 0.95)
     }
 

@@ -33,7 +33,8 @@ final class PulseServer {
             "load-module module-null-sink sink_name=\($0) norewinds=1 rate=48000 format=s16le channels=1\n"
         }
         let script = directory.write(
-            Array((sinks.joined() + "load-module module-native-protocol-unix auth-anonymous=1 socket=\(socket)\n").utf8),
+            Array(
+                (sinks.joined() + "load-module module-native-protocol-unix auth-anonymous=1 socket=\(socket)\n").utf8),
             to: "lb.pa")
         let environment = [
             "HOME=\(directory.path)", "XDG_RUNTIME_DIR=\(directory.file("run"))",
@@ -73,10 +74,6 @@ final class PulseServer {
             text += " hint { show on description \"Null sink \(sink)\" } }\n"
             text += "pcm.\(sink)mon { type pulse server \"unix:\(socket)\" device \"\(sink).monitor\" }\n"
         }
-        // A device that takes float samples only, and one of two channels only.
-        text += "pcm.floatonly { type lfloat slave { pcm \"a2b\" format S16_LE } }\n"
-        text += "pcm.stereoonly { type multi slaves.a { pcm \"a2b\" channels 2 } "
-        text += "bindings.0 { slave a channel 0 } bindings.1 { slave a channel 1 } }\n"
         let path = directory.write(Array(text.utf8), to: "asound.conf")
         if getenv("ALSA_CONFIG_PATH").map({ String(cString: $0) }) != path { setenv("ALSA_CONFIG_PATH", path, 1) }
     }

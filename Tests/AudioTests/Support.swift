@@ -130,16 +130,22 @@ func babble(seconds: Double, seed: UInt64) -> [Int16] {
         let pitch = 90 + random.unitInterval() * 110
         let glide = (random.unitInterval() - 0.5) * 60
         let formants = [300 + random.unitInterval() * 500, 900 + random.unitInterval() * 1_500]
-        let voiced = random.unitInterval() < 0.8
+        let gains = (1...20).map { harmonic in
+            formants.reduce(0) { $0 + 1 / (1 + pow((pitch * Double(harmonic) - $1) / 120, 2)) }
+        }
+        let isVoiced = random.unitInterval() < 0.8
         for index in 0..<length {
             let progress = Double(index) / Double(length)
             phase += 2 * Double.pi * (pitch + glide * progress) / 48_000
             var value = 0.0
-            if voiced {
-                for harmonic in 1...20 {
-                    let frequency = pitch * Double(harmonic)
-                    let gain = formants.reduce(0) { $0 + 1 / (1 + pow((frequency - $1) / 120, 2)) }
-                    value += gain * sin(phase * Double(harmonic))
+            if isVoiced {
+                // sin(nx) from its two predecessors.
+                let factor = 2 * cos(phase)
+                var previous = 0.0
+                var current = sin(phase)
+                for gain in gains {
+                    value += gain * current
+                    (previous, current) = (current, factor * current - previous)
                 }
             } else {
                 value = (random.unitInterval() - 0.5) * 2

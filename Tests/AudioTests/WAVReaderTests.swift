@@ -1,3 +1,4 @@
+import Glibc
 import Primitives
 import Testing
 
@@ -181,6 +182,24 @@ struct WAVBuilder {
         reader.start()
         #expect(reader.samples(2_400) == samples + samples + samples + samples)
         #expect(!reader.isExhausted)
+    }
+
+    @Test(arguments: [48_000, 16_000])
+    func streamedFilesSoundLikePreloadedOnes(rate: Int) throws {
+        let samples = babble(seconds: 0.4, seed: 6)
+        let path = scratch.write(
+            W.file([W.chunk("fmt ", W.format(rate: rate)), W.chunk("data", W.samples(samples))]), to: "in.wav")
+        let preloaded = try WAVReader(path: path)
+        let streamed = try WAVReader(path: path, preloadLimit: 0)
+        preloaded.start()
+        streamed.start()
+        #expect(streamed.everything() == preloaded.everything())
+        // A file that is cut while it plays ends early, in silence.
+        streamed.start()
+        #expect(truncate(path, 44 + 960) == 0)
+        let rest = streamed.everything()
+        #expect(rest.count < 48_000 * 480 / rate + 500)
+        #expect(rest.contains { $0 != 0 })
     }
 
     @Test func wholeFilesKeepTheirChannels() throws {

@@ -39,6 +39,31 @@ import Testing
         #expect(file.channels.last == (0..<100).flatMap { _ in [9, 8, 0, 0] as [Int16] })
     }
 
+    @Test func sidesMayComeAtDifferentTimes() throws {
+        let path = scratch.file("out.wav")
+        let recorder = try StereoRecorder(path: path)
+        let left = (0..<9_600).map { Int16($0) }
+        let right = left.map { -$0 }
+        left[..<1_000].withUnsafeBufferPointer { recorder.appendLeft($0) }
+        right[..<3_000].withUnsafeBufferPointer { recorder.appendRight($0) }
+        left[1_000...].withUnsafeBufferPointer { recorder.appendLeft($0) }
+        right[3_000...].withUnsafeBufferPointer { recorder.appendRight($0) }
+        recorder.stop()
+        let file = try WAVFile(path: path)
+        // The left side was 6,600 frames ahead for a moment, 1,800 more than it may be: silence on the right.
+        #expect(file.channels.first?.prefix(9_600) == left[...])
+        #expect(file.channels.last == right[..<3_000] + [Int16](repeating: 0, count: 1_800) + right[3_000...])
+    }
+
+    @Test func sideThatNeverComesIsSilent() throws {
+        let path = scratch.file("out.wav")
+        let recorder = try StereoRecorder(path: path)
+        let right = babble(seconds: 1, seed: 4)
+        right.withUnsafeBufferPointer { recorder.appendRight($0) }
+        recorder.stop()
+        #expect(try WAVFile(path: path).channels == [[Int16](repeating: 0, count: right.count), right])
+    }
+
     /// What is on the disk while the recording goes on is a valid file: so it is after `kill -9`.
     @Test func readableWhileRecording() throws {
         let path = scratch.file("out.wav")

@@ -19,8 +19,8 @@ public final class ALSASink: AudioSink, @unchecked Sendable {
     /// The fill level that is kept, in frames of 48 kHz.
     public let targetFillFrames: Int
 
-    /// The rate asked for in hertz: tests exercise the conversion with others than 48 kHz.
-    var preferredRate = AudioFormat.sampleRate
+    /// What the device is asked for.
+    var preferences = ALSAPreferences()
 
     private let pcm: String
     private var stream: ALSAStream?
@@ -62,7 +62,7 @@ public final class ALSASink: AudioSink, @unchecked Sendable {
     public func start() throws(AudioError) {
         stop()
         let stream = try ALSAStream(
-            pcm: pcm, direction: .playback, startFrames: targetFillFrames, preferredRate: preferredRate)
+            pcm: pcm, direction: .playback, startFrames: targetFillFrames, preferences: preferences)
         let rate = stream.negotiated.sampleRate
         resampler = rate == AudioFormat.sampleRate ? nil : try Resampler(from: AudioFormat.sampleRate, to: rate)
         staged = .allocate(byteCount: Self.chunkFrames * stream.conversion.bytesPerFrame, alignment: 16)

@@ -14,8 +14,8 @@ public final class ALSASource: AudioSource, @unchecked Sendable {
     /// Whether the device vanished; it then gives silence.
     public private(set) var isLost = false
 
-    /// The rate asked for in hertz: tests exercise the conversion with others than 48 kHz.
-    var preferredRate = AudioFormat.sampleRate
+    /// What the device is asked for.
+    var preferences = ALSAPreferences()
 
     private let pcm: String
     private var stream: ALSAStream?
@@ -50,7 +50,7 @@ public final class ALSASource: AudioSource, @unchecked Sendable {
     public func start() throws(AudioError) {
         stop()
         let stream = try ALSAStream(
-            pcm: pcm, direction: .capture, startFrames: 1, preferredRate: preferredRate)
+            pcm: pcm, direction: .capture, startFrames: 1, preferences: preferences)
         let rate = stream.negotiated.sampleRate
         resampler = rate == AudioFormat.sampleRate ? nil : try Resampler(from: rate, to: AudioFormat.sampleRate)
         frames = .allocate(byteCount: Self.chunkFrames * stream.conversion.bytesPerFrame, alignment: 16)

@@ -2,6 +2,15 @@ internal import CALSA
 import Glibc
 import Primitives
 
+/// What a device is asked for: the engine's own format, so that nothing needs converting. Tests ask for others.
+struct ALSAPreferences: Equatable, Sendable {
+    var sampleRate = AudioFormat.sampleRate
+    var channels = 1
+    var encodings = ALSAConversion.Encoding.allCases
+    /// 10 ms each.
+    var periods = 4
+}
+
 /// One opened ALSA PCM: negotiation, state, bounded recovery. Shared by source and sink.
 ///
 /// Opening and closing may block; everything else uses the non-blocking mode. Errors of ALSA are negative `errno`s.
@@ -27,17 +36,15 @@ final class ALSAStream {
     private let pcm: OpaquePointer
     private var budget = RecoveryBudget()
 
-    /// The buffers that are asked for: 4 periods of 10 ms.
     private static let periodsASecond = 100
-    private static let periods = 4
     /// Buffers beyond this are warned of: some plugins hand out seconds.
     private static let longestBuffer = Duration.milliseconds(200)
 
     /// Opens and prepares the device; capture starts at once, playback once `startFrames` of 48 kHz were written.
     ///
-    /// - Parameter preferredRate: The rate that is asked for, in hertz; the device may have another.
+    /// - Parameter preferences: What is asked for; the device may have something else.
     init(
-        pcm name: String, direction: Direction, startFrames: Int, preferredRate: Int = AudioFormat.sampleRate
+        pcm name: String, direction: Direction, startFrames: Int, preferences: ALSAPreferences = ALSAPreferences()
     ) throws(AudioError) {
         sinch_alsa_silence_errors()
         var opened: OpaquePointer?
@@ -48,7 +55,7 @@ final class ALSAStream {
         }
         do throws(AudioError) {
             let (negotiated, conversion) = try Self.negotiate(
-                pcm, name: name, direction: direction, preferredRate: preferredRate)
+                pcm, name: name, direction: direction, preferences: preferences)
             try Self.setThresholds(
                 pcm, name: name, direction: direction, negotiated: negotiated, startFrames: startFrames)
             let started = direction == .capture ? snd_pcm_start(pcm) : 0
@@ -131,7 +138,7 @@ final class ALSAStream {
     // MARK: - Negotiation
 
     private static func negotiate(
-        _ pcm: OpaquePointer, name: String, direction: Direction, preferredRate: Int
+        _ pcm: OpaquePointer, name: String, direction: Direction, preferences: ALSAPreferences
     ) throws(AudioError) -> (NegotiatedFormat, ALSAConversion) {
         var allocated: OpaquePointer?
         guard snd_pcm_hw_params_malloc(&allocated) == 0, let parameters = allocated else {
@@ -144,22 +151,22 @@ final class ALSAStream {
         try require(snd_pcm_hw_params_any(pcm, parameters), "configuration")
         try require(
             snd_pcm_hw_params_set_access(pcm, parameters, SND_PCM_ACCESS_RW_INTERLEAVED), "interleaved access")
-        let encoding = ALSAConversion.Encoding.allCases.first {
+        let encoding = preferences.encodings.first {
             snd_pcm_hw_params_set_format(pcm, parameters, $0.format) == 0
         }
         guard let encoding else {
             throw ALSAFailure.configuring(name, direction, "sample format (16 bit, 32 bit or float)", -EINVAL)
         }
         // Mono if the device has it, else stereo, else whatever is near.
-        if snd_pcm_hw_params_set_channels(pcm, parameters, 1) != 0 {
+        if snd_pcm_hw_params_set_channels(pcm, parameters, UInt32(preferences.channels)) != 0 {
             var channels: UInt32 = 2
             try require(snd_pcm_hw_params_set_channels_near(pcm, parameters, &channels), "channels")
         }
-        var rate = UInt32(clamping: preferredRate)
+        var rate = UInt32(clamping: preferences.sampleRate)
         try require(snd_pcm_hw_params_set_rate_near(pcm, parameters, &rate, nil), "sample rate")
         var period = snd_pcm_uframes_t(max(1, Int(rate) / periodsASecond))
         try require(snd_pcm_hw_params_set_period_size_near(pcm, parameters, &period, nil), "period")
-        var buffer = period * snd_pcm_uframes_t(periods)
+        var buffer = period * snd_pcm_uframes_t(preferences.periods)
         try require(snd_pcm_hw_params_set_buffer_size_near(pcm, parameters, &buffer), "buffer")
         try require(snd_pcm_hw_params(pcm, parameters), "parameters")
 

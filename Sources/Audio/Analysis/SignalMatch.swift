@@ -4,7 +4,8 @@ import Glibc
 ///
 /// The comparison works at 8 kHz and in windows of 400 ms that may shift by a few milliseconds against each other, so
 /// that codecs, packet loss and the adaptations of a jitter buffer cost a little of the score but not all of it.
-/// Measured with speech: the same signal gives 1, through Opus at 32 kb/s about 0.98, unrelated speech 0.2 to 0.35.
+/// Measured with 13 s of speech: the same signal gives 1, Opus at 32 kb/s 0.96, G.711 0.99, Opus at 24 kb/s with 10 %
+/// loss 0.93 with FEC and 0.88 without; other speech of the same voice 0.1 to 0.25.
 public struct SignalMatch: Equatable, Sendable {
     /// A stretch of silence where the reference has sound.
     public struct Gap: Equatable, Sendable {

@@ -16,7 +16,7 @@ public final class G711Encoder: FrameEncoder, @unchecked Sendable {
         }
         self.law = law
         self.frameSamples = frameSamples
-        resampler = try Resampler(from: AudioFormat.sampleRate, to: 8_000)
+        resampler = try Resampler(from: AudioFormat.sampleRate, to: 8_000, quality: 3)
         // The output of a resampler is a sample longer or shorter now and then.
         narrow = .allocate(capacity: frameSamples / G711Decoder.ratio + 8)
         narrow.initialize(repeating: 0)
@@ -62,7 +62,7 @@ public final class G711Decoder: FrameDecoder, @unchecked Sendable {
     /// - Throws: `.internal` when memory is short.
     public init(law: G711) throws(AudioError) {
         self.law = law
-        resampler = try Resampler(from: 8_000, to: AudioFormat.sampleRate)
+        resampler = try Resampler(from: 8_000, to: AudioFormat.sampleRate, quality: 3)
         narrow = .allocate(capacity: Self.maximumPayloadBytes)
         narrow.initialize(repeating: 0)
         history = .allocate(capacity: PeriodRepeater.historySamples)

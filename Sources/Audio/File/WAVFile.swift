@@ -29,7 +29,7 @@ public struct WAVFile: Sendable {
 
     private static func resampled(_ samples: [Int16], from rate: Int) throws(AudioError) -> [Int16] {
         guard rate != AudioFormat.sampleRate else { return samples }
-        let resampler = try Resampler(from: rate, to: AudioFormat.sampleRate)
+        let resampler = try Resampler(from: rate, to: AudioFormat.sampleRate, alignsStart: true)
         let padded = samples + [Int16](repeating: 0, count: resampler.inputLatency)
         let expected = samples.count * AudioFormat.sampleRate / rate
         return [Int16](unsafeUninitializedCapacity: expected) { output, count in

@@ -82,7 +82,9 @@ struct WAVHeaderParser {
         case (1, _), (3, _): throw Failure(reason: "samples of \(bits) bits are not supported")
         default: throw Failure(reason: "its samples are not PCM (format code \(code))")
         }
-        guard (1...8).contains(channels) else { throw Failure(reason: "\(channels) channels are not supported (1 to 8)") }
+        guard (1...8).contains(channels) else {
+            throw Failure(reason: "\(channels) channels are not supported (1 to 8)")
+        }
         guard (8_000...192_000).contains(rate) else {
             throw Failure(reason: "a rate of \(rate) Hz is not supported (8000 to 192000)")
         }

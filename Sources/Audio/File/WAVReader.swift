@@ -33,13 +33,19 @@ public final class WAVReader: AudioSource, @unchecked Sendable {
 
     /// Opens the file and reads its header.
     ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - loops: Whether it starts again at its end.
+    ///   - preloadLimit: Bytes of samples up to which the file is held in memory.
     /// - Throws: `.missing` when there is no such file, `.unusable` when it is no PCM audio.
-    public init(path: String, loops: Bool = false) throws(AudioError) {
+    public init(
+        path: String, loops: Bool = false, preloadLimit: Int = WAVReader.preloadLimit
+    ) throws(AudioError) {
         let file = try InputFile(path: path)
         let format = try Self.readFormat(of: file)
         resampler =
             format.sampleRate == AudioFormat.sampleRate
-            ? nil : try Resampler(from: format.sampleRate, to: AudioFormat.sampleRate)
+            ? nil : try Resampler(from: format.sampleRate, to: AudioFormat.sampleRate, alignsStart: true)
         name = .file(path)
         self.file = file
         self.format = format
@@ -47,7 +53,7 @@ public final class WAVReader: AudioSource, @unchecked Sendable {
         input = .allocate(capacity: Self.chunkFrames)
         input.initialize(repeating: 0)
         chunk = .allocate(byteCount: Self.chunkFrames * format.bytesPerFrame, alignment: 16)
-        if format.dataBytes <= Self.preloadLimit {
+        if format.dataBytes <= preloadLimit {
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: format.dataBytes, alignment: 16)
             let count = file.read(at: format.dataOffset, into: memory)
             // A file that shrank meanwhile plays silence where it was cut.
