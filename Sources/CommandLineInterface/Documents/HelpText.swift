@@ -43,7 +43,10 @@ enum HelpText {
                 ExitCode.allCases.map { ("\(padded($0.rawValue))  \($0.name)", $0.meaning) }, column: column,
                 width: width)
         case "settings":
-            lines = TextLayout.wrap(Topics.settings, width: width) + ["", "Environment variables:"]
+            lines = TextLayout.wrap(Topics.settings, width: width) + ["", "Settings of a profile:"]
+            lines += TextLayout.definitions(
+                Topics.profileSettings.map { ($0.name, $0.text) }, column: column, width: width)
+            lines += ["", "Other environment variables:"]
             lines += TextLayout.definitions(
                 Topics.variables.map { ($0.name, $0.text) }, column: column, width: width)
             lines += ["", "Files:"]

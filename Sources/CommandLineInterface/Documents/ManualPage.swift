@@ -27,8 +27,10 @@ enum ManualPage {
         for code in ExitCode.allCases {
             lines += [".TP", "\\fB\(code.rawValue)\\fR (\(code.name))", escapeLine(code.meaning)]
         }
-        lines.append(".SH ENVIRONMENT")
+        lines.append(".SH CONFIGURATION")
         lines += paragraphs(Topics.settings)
+        lines += definitions(Topics.profileSettings)
+        lines.append(".SH ENVIRONMENT")
         lines += definitions(Topics.variables)
         lines.append(".SH FILES")
         lines += definitions(Topics.files)

@@ -15,12 +15,13 @@ enum Topics {
         a secret and can be read by others is refused.
         """
 
-    /// Environment variables: those that stand in for options, in alphabetical order, then those that others defined.
+    /// Environment variables beside those of profile settings: first those that stand in for options, in alphabetical
+    /// order, then those that others defined.
     static var variables: [(name: String, text: String)] {
         var own: [String: String] = [:]
         let options = CommandTable.globalOptions + CommandTable.leaves.flatMap(\.command.options)
         for option in options {
-            guard let variable = option.variable else { continue }
+            guard option.profileKey == nil, let variable = option.variable else { continue }
             own[variable] = "stands in for --\(option.long): \(option.summary)"
         }
         return own.sorted { $0.key < $1.key }.map { (name: $0.key, text: $0.value) } + [
@@ -28,6 +29,14 @@ enum Topics {
             ("CLICOLOR_FORCE", "not empty and not 0: print with colour, also into a pipe"),
             ("XDG_CONFIG_HOME, XDG_RUNTIME_DIR, XDG_STATE_HOME", "where the files below are"),
         ]
+    }
+
+    /// What may stand in a profile of the configuration file.
+    static var profileSettings: [(name: String, text: String)] {
+        ProfileKey.allCases.map { key in
+            let variable = key.isSecret ? "only in the file" : "variable: \(key.environmentVariable)"
+            return (name: key.rawValue, text: "\(key.summary.replacing("…", with: "...")) (\(variable))")
+        }
     }
 
     /// Files that are read or written.
