@@ -121,6 +121,15 @@ public enum AgentLauncher {
             hint: "run it by hand to see why: sinchctl environment run")
     }
 
+    /// This program's own file, so that the background process shows under its name.
+    private static var executable: String {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        // A program that was replaced while it runs is still there as /proc/self/exe, under no name that exists.
+        guard length > 0, access(buffer, X_OK) == 0 else { return "/proc/self/exe" }
+        return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     private static func launch(
         arguments: [String], environment: [String: String], log: String, timeout: Duration, what: String
     ) throws(CommandFailure) -> JSONValue {
@@ -128,7 +137,7 @@ public enum AgentLauncher {
         let child: DetachedProcess
         do {
             child = try ChildProcess.spawnDetached(
-                executable: "/proc/self/exe", arguments: arguments, environment: environment, logFile: log)
+                executable: executable, arguments: arguments, environment: environment, logFile: log)
         } catch {
             throw CommandFailure(exit: .internalError, message: "cannot start \(what): \(error.message)")
         }
@@ -136,7 +145,8 @@ public enum AgentLauncher {
             line = try child.waitUntilReady(timeout: timeout)
         } catch {
             if error.code == .timedOut {
-                child.kill()
+                // It may be stuck before it looks at signals.
+                child.kill(SIGKILL)
                 throw CommandFailure(
                     exit: .timeout, message: "\(what) was not ready in time", hint: "its log is \(log)")
             }

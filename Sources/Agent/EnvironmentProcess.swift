@@ -1,5 +1,4 @@
 import Configuration
-import CSys
 import FoundationEssentials
 import Glibc
 import Network
@@ -43,6 +42,7 @@ public enum EnvironmentProcess {
         _ ready: @Sendable (EnvironmentFile) -> Void
     ) async throws(CommandFailure) -> ExitCode {
         let paths = configuration.paths
+        SinchRTC.setCallbackQueue(queue: DispatchQueue(label: "sinchctl.callbacks"))
         do {
             let runtime = try paths.prepareRuntimeDirectory()
             let state = try paths.prepareStateDirectory()

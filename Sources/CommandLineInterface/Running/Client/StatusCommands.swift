@@ -52,7 +52,7 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
     }
     rows.append(("calls", calls.isEmpty ? "none" : calls.joined(separator: "; ")))
     let width = rows.map(\.0.count).max() ?? 0
-    let title = terminal.styled(status["user"]?.string ?? "", .bold)
+    let title = terminal.styled(status["user"]?.string ?? "", .strong)
     return title
         + rows.map { "\n  " + $0.0 + String(repeating: " ", count: width - $0.0.count) + "  " + $0.1 }.joined()
 }
