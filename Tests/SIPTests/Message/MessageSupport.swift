@@ -44,3 +44,16 @@ func withoutLength(_ message: SIPMessage) -> SIPMessage {
     message.headers.remove("Content-Length")
     return message
 }
+
+/// The processor time that the work takes on this thread, in seconds: unlike wall time it does not depend on what
+/// else the machine does.
+func processorTime(_ work: () throws -> Void) rethrows -> Double {
+    func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
+    }
+    let start = now()
+    try work()
+    return now() - start
+}
