@@ -76,8 +76,14 @@ extension UInt8 {
 
 /// Whether two names are the same apart from the case of ASCII letters.
 func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
-    left.utf8.count == right.utf8.count
-        && zip(left.utf8, right.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+    guard left.utf8.count == right.utf8.count else { return false }
+    var others = right.utf8.makeIterator()
+    for byte in left.utf8 {
+        guard let other = others.next(), byte == other || byte.asciiLowercased == other.asciiLowercased else {
+            return false
+        }
+    }
+    return true
 }
 
 extension String {

@@ -84,14 +84,13 @@ enum HeaderName: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Headers that appear once at most; a second one makes the message ambiguous (RFC 3261 section 7.3.1). Not
-    /// here: Content-Length, which may be repeated as long as all say the same.
+    /// Headers that change what a message means and appear once at most: a second one makes it ambiguous (RFC 3261
+    /// section 7.3.1). Not here: Content-Length, which may be repeated as long as all say the same, and what is only
+    /// shown to people.
     static let single: UInt64 =
         [
-            HeaderName.callID, .contentDisposition, .contentType, .cseq, .date, .event, .expires, .from, .maxForwards,
-            .mimeVersion, .minExpires, .minSE, .organization, .priority, .rack, .referTo, .referredBy, .replaces,
-            .replyTo, .retryAfter, .rseq, .server, .sessionExpires, .subject, .subscriptionState, .timestamp, .to,
-            .userAgent,
+            HeaderName.callID, .contentDisposition, .contentType, .cseq, .event, .expires, .from, .maxForwards,
+            .minExpires, .minSE, .rack, .referTo, .replaces, .rseq, .sessionExpires, .subscriptionState, .to,
         ].reduce(0) { $0 | $1.bit }
 
     /// A bit per header, the first 64 of them.

@@ -12,6 +12,13 @@ enum Host {
         return scanner.text(range).asciiLowercased
     }
 
+    /// A host given by a caller, in lower case, IPv6 with brackets.
+    static func normalized(_ host: String) -> String {
+        let lower = host.asciiLowercased
+        let needsBrackets = lower.utf8.contains(UInt8(ascii: ":")) && lower.utf8.first != UInt8(ascii: "[")
+        return needsBrackets ? "[\(lower)]" : lower
+    }
+
     static func isValid(_ host: String) -> Bool {
         var scanner = ByteScanner(host)
         return take(&scanner) != nil && scanner.isAtEnd

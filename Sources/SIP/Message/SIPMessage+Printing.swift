@@ -7,21 +7,19 @@ extension SIPMessage {
         output.reserveCapacity(256 + headers.fields.count * 48 + body.count)
         try writeStartLine(into: &output)
         for field in headers.fields where field.kind != .contentLength {
-            let name = headers.storage[field.name]
-            let value = headers.storage[field.value]
-            guard !name.isEmpty, name.allSatisfy({ ByteSet.token.contains($0) }) else {
+            guard isToken(headers.storage.span, field.name) else {
                 throw SIPPrintError(
                     field: "header name", reason: "is not a token (RFC 3261 section 25.1): give a name like Subject")
             }
-            guard !value.contains(where: \.endsLine) else {
+            guard isOneLine(headers.storage.span, field) else {
                 throw SIPPrintError(
-                    field: String(decoding: name, as: UTF8.self),
+                    field: String(decoding: headers.storage[field.name], as: UTF8.self),
                     reason: "holds CR, LF or NUL, which would start another header: remove them")
             }
-            output.append(contentsOf: name)
+            output.append(contentsOf: headers.storage[field.name])
             output.append(UInt8(ascii: ":"))
             output.append(0x20)
-            output.append(contentsOf: value)
+            output.append(contentsOf: headers.storage[field.value])
             output.append(0x0D)
             output.append(0x0A)
         }
@@ -30,6 +28,19 @@ extension SIPMessage {
         output.append(contentsOf: "\r\n\r\n".utf8)
         output.append(contentsOf: body)
         return output
+    }
+
+    private func isToken(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        let token = ByteSet.token
+        for index in range where !token.contains(bytes[index]) { return false }
+        return !range.isEmpty
+    }
+
+    private func isOneLine(_ bytes: Span<UInt8>, _ field: SIPHeaders.Field) -> Bool {
+        for index in field.value where bytes[index].endsLine && !(field.isReceived && bytes[index] == 0) {
+            return false
+        }
+        return true
     }
 
     private func writeStartLine(into output: inout [UInt8]) throws(SIPPrintError) {

@@ -32,21 +32,25 @@ extension SIPURI {
             self.init(scheme: scheme, opaque: scanner.text(rest))
             return
         }
-        self.init(user: nil, host: "", secure: scheme == "sips")
+        var user: String?
+        var password: String?
+        var port: UInt16?
+        var parameters = SIPParameters(context: .uri)
+        var headers: [Header] = []
 
         // An `@` must be escaped everywhere but here, so the first one ends the user part whatever stands before.
         var ahead = scanner
         let userInfo = ahead.take(until: UInt8(ascii: "@"))
         if ahead.take(UInt8(ascii: "@")) {
             var part = ByteScanner(scanner.bytes, userInfo)
-            let user = part.take(until: UInt8(ascii: ":"))
-            escapedUser = Escaping.normalized(scanner, user, allowed: .user)
-            guard !user.isEmpty, escapedUser != nil else {
+            let name = part.take(until: UInt8(ascii: ":"))
+            user = Escaping.normalized(scanner, name, allowed: .user)
+            guard !name.isEmpty, user != nil else {
                 throw fault("the user part is empty or holds a character that must be escaped (RFC 3261 section 25.1)")
             }
             if part.take(UInt8(ascii: ":")) {
-                escapedPassword = Escaping.normalized(scanner, part.position..<part.end, allowed: .password)
-                guard escapedPassword != nil else {
+                password = Escaping.normalized(scanner, part.position..<part.end, allowed: .password)
+                guard password != nil else {
                     throw fault("the password holds a character that must be escaped (RFC 3261 section 25.1)")
                 }
             }
@@ -55,28 +59,23 @@ extension SIPURI {
         guard let host = Host.take(&scanner) else {
             throw fault("the host is neither a name nor an address (RFC 3261 section 25.1)")
         }
-        self.host = host
         if scanner.take(UInt8(ascii: ":")) {
             guard let number = scanner.takeNumber(maximum: 65_535) else {
                 throw fault("the port is not a number up to 65535 (RFC 3261 section 25.1)")
             }
             port = UInt16(truncatingIfNeeded: number)
         }
-        if scanner.peek == UInt8(ascii: ";") {
-            var parameters = SIPParameters(context: .uri)
-            while scanner.take(UInt8(ascii: ";")) {
-                let name = scanner.take(Self.parameterOrEscape)
-                let hasValue = scanner.take(UInt8(ascii: "="))
-                let value = hasValue ? scanner.take(Self.parameterOrEscape) : name
-                guard !name.isEmpty, !value.isEmpty,
-                    let nameText = Escaping.normalized(scanner, name, allowed: .uriParameter),
-                    let valueText = Escaping.normalized(scanner, value, allowed: .uriParameter)
-                else {
-                    throw fault("a URI parameter is empty or has a broken escape (RFC 3261 section 25.1)")
-                }
-                parameters.appendParsed(name: nameText, value: hasValue ? valueText : nil)
+        while scanner.take(UInt8(ascii: ";")) {
+            let name = scanner.take(Self.parameterOrEscape)
+            let hasValue = scanner.take(UInt8(ascii: "="))
+            let value = hasValue ? scanner.take(Self.parameterOrEscape) : name
+            guard !name.isEmpty, !value.isEmpty,
+                let nameText = Escaping.normalized(scanner, name, allowed: .uriParameter),
+                let valueText = Escaping.normalized(scanner, value, allowed: .uriParameter)
+            else {
+                throw fault("a URI parameter is empty or has a broken escape (RFC 3261 section 25.1)")
             }
-            self.parameters = parameters
+            parameters.appendParsed(name: nameText, value: hasValue ? valueText : nil)
         }
         if scanner.take(UInt8(ascii: "?")) {
             repeat {
@@ -90,12 +89,15 @@ extension SIPURI {
                 else {
                     throw fault("a URI header has no name or a broken escape (RFC 3261 section 25.1)")
                 }
-                escapedHeaders.append(Header(name: nameText, value: valueText))
+                headers.append(Header(name: nameText, value: valueText))
             } while scanner.take(UInt8(ascii: "&"))
         }
         guard scanner.isAtEnd else {
             throw fault("a character stands in the URI that must be escaped (RFC 3261 section 25.1)")
         }
+        self.init(
+            isSecure: scheme == "sips", user: user, password: password, parsedHost: host, port: port,
+            parameters: parameters, headers: headers)
     }
 
     private static let parameterOrEscape = ByteSet("-_.!~*'()[]/:&+$%", alphanumeric: true)

@@ -21,11 +21,13 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
     public private(set) var opaque: String?
     /// The host in lower case: a name, an IPv4 address, or an IPv6 address in brackets. Empty for other schemes.
     public var host: String {
-        didSet { host = Self.normalized(host: host) }
+        get { storedHost }
+        set { storedHost = Host.normalized(newValue) }
     }
     /// The port, if one is named. A URI with the default port is not equivalent to one without.
     public var port: UInt16?
 
+    private var storedHost: String
     // In escaped normal form.
     var escapedUser: String?
     var escapedPassword: String?
@@ -35,7 +37,7 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
     /// Creates a `sip` or `sips` URI. An IPv6 host may come with or without brackets.
     public init(user: String?, host: String, port: UInt16? = nil, secure: Bool = false) {
         self.scheme = secure ? "sips" : "sip"
-        self.host = Self.normalized(host: host)
+        self.storedHost = Host.normalized(host)
         self.port = port
         self.escapedUser = user.map { Escaping.escaped($0, allowed: .user) }
     }
@@ -44,7 +46,21 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
     init(scheme: String, opaque: String) {
         self.scheme = scheme
         self.opaque = opaque
-        self.host = ""
+        self.storedHost = ""
+    }
+
+    /// What the parser read: a host already in lower case, the rest in escaped normal form.
+    init(
+        isSecure: Bool, user: String?, password: String?, parsedHost: String, port: UInt16?,
+        parameters: SIPParameters, headers: [Header]
+    ) {
+        self.scheme = isSecure ? "sips" : "sip"
+        self.storedHost = parsedHost
+        self.port = port
+        self.escapedUser = user
+        self.escapedPassword = password
+        self.storedParameters = parameters
+        self.escapedHeaders = headers
     }
 
     /// The user in plain text, without escapes; nil when the URI names a host only.
@@ -155,10 +171,5 @@ public struct SIPURI: Hashable, Sendable, CustomStringConvertible {
             return SIPPrintError(field: "URI header", reason: "has no name or holds CR, LF or NUL")
         }
         return nil
-    }
-
-    private static func normalized(host: String) -> String {
-        let lower = host.asciiLowercased
-        return lower.utf8.contains(UInt8(ascii: ":")) && !lower.hasPrefix("[") ? "[\(lower)]" : lower
     }
 }

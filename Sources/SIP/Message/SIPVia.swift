@@ -14,8 +14,7 @@ public struct SIPVia: Hashable, Sendable, CustomStringConvertible {
     /// Creates a hop. An IPv6 host may come with or without brackets.
     public init(transport: String, host: String, port: UInt16? = nil, branch: String? = nil) {
         self.transport = transport.uppercased()
-        let lower = host.asciiLowercased
-        self.host = lower.utf8.contains(UInt8(ascii: ":")) && !lower.hasPrefix("[") ? "[\(lower)]" : lower
+        self.host = Host.normalized(host)
         self.port = port
         self.parameters = SIPParameters()
         self.parameters["branch"] = branch
