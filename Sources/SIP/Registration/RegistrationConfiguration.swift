@@ -104,3 +104,22 @@ public struct RegistrationFailure: Error, Hashable, Sendable, CustomStringConver
         (status.map { "\($0) " } ?? "") + reason
     }
 }
+
+extension RegistrationFailure.Kind {
+    /// What kind of failure a final response is.
+    init(status: Int) {
+        switch status {
+        case 403, 404, 410, 604: self = .refused
+        case 408: self = .timeout
+        case 300..<400, 480, 500...: self = .server
+        default: self = .badRequest
+        }
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded down, never negative.
+    var wholeSeconds: Int {
+        Int(max(0, min(components.seconds, Int64(Int32.max))))
+    }
+}

@@ -280,15 +280,7 @@ extension RegistrationMachine {
 
     private mutating func fail(status: Int, _ reason: String, _ response: SIPMessage, at now: MonotonicTime) {
         guard state != .unregistering else { return end() }
-        let kind: RegistrationFailure.Kind
-        switch status {
-        case 403, 404, 410, 604: kind = .refused
-        case 408: kind = .timeout
-        case 480, 500...: kind = .server
-        case 300..<400: kind = .server
-        default: kind = .badRequest
-        }
-        let failure = failure(status: status, reason, kind)
+        let failure = failure(status: status, reason, RegistrationFailure.Kind(status: status))
         if status == 403 {
             refuse(failure)
         } else {
@@ -402,12 +394,5 @@ extension RegistrationMachine {
         request.cseq = SIPCSeq(number: sequence, method: .register)
         pending = request
         actions.append(.send(request))
-    }
-}
-
-extension Duration {
-    /// Whole seconds, rounded down, never negative.
-    fileprivate var wholeSeconds: Int {
-        Int(max(0, min(components.seconds, Int64(Int32.max))))
     }
 }

@@ -81,7 +81,9 @@ struct RegistrationProbe {
 
     mutating func run(until seconds: Double) {
         let end = MonotonicTime.zero + .nanoseconds(Int64(seconds * 1e9))
-        while let next = machine.nextTimeout, next <= end {
+        var steps = 0
+        while let next = machine.nextTimeout, next <= end, steps < 100_000 {
+            steps += 1
             now = max(now, next)
             machine.timeout(at: now)
             drain()

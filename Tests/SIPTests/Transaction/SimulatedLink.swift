@@ -77,8 +77,10 @@ struct SimulatedLink {
 
     /// Runs until nothing is left to happen; false when that takes more simulated time than the limit.
     mutating func run(limit: Duration = .seconds(600)) -> Bool {
+        var steps = 0
         while let next = nextTime {
-            guard next <= .zero + limit else { return false }
+            steps += 1
+            guard next <= .zero + limit, steps < 100_000 else { return false }
             now = max(now, next)
             if let index = datagrams.indices.min(by: {
                 (datagrams[$0].at, datagrams[$0].order) < (datagrams[$1].at, datagrams[$1].order)

@@ -29,7 +29,10 @@ struct TransactionTableTests {
     func bounded() {
         var layer = TransactionLayer(random: .seeded(1))
         var now = MonotonicTime.zero
-        for number in 0..<20_000 {
+        // One that stays, so that what the others leave does not surface by itself.
+        layer.send(LayerProbe.request(.info), over: LayerProbe.tcp, sentBy: LayerProbe.via("TCP"), at: now)
+        _ = layer.nextAction()
+        for number in 0..<10_000 {
             now += .microseconds(100)
             let request = LayerProbe.request(.options, callID: "call-\(number)")
             layer.send(request, over: LayerProbe.tcp, sentBy: LayerProbe.via("TCP"), at: now)
@@ -40,9 +43,9 @@ struct TransactionTableTests {
             layer.receive(sent.response(status: 200, toTag: "x"), from: LayerProbe.tcp, at: now)
             while layer.nextAction() != nil {}
         }
-        #expect(layer.clientTransactionCount == 0)
-        #expect(layer.nextTimeout == nil)
-        #expect(layer.clients.timerEntries <= 64)
+        #expect(layer.clientTransactionCount == 1)
+        #expect(layer.nextTimeout == .zero + .seconds(32))
+        #expect(layer.clients.timerEntries <= 70)
     }
 
     @Test("thousands of live transactions each keep their own time")
@@ -55,7 +58,7 @@ struct TransactionTableTests {
         }
         while layer.nextAction() != nil {}
         var failures: [Duration] = []
-        while let next = layer.nextTimeout {
+        while let next = layer.nextTimeout, failures.count < 5000 {
             layer.timeout(at: next)
             while let action = layer.nextAction() {
                 if case .failed = action { failures.append(next - .zero) }
