@@ -100,7 +100,8 @@ struct ByteScanner {
         String(decoding: bytes[range.clamped(to: 0..<bytes.count)], as: UTF8.self)
     }
 
-    /// The text inside a quoted string with its escapes resolved.
+    /// The text inside a quoted string with its escapes resolved. A NUL, which only an escape can carry, becomes
+    /// U+FFFD: it is never meant, and C libraries would end the text there.
     func unquoted(_ range: Range<Int>) -> String {
         let inner = (range.lowerBound &+ 1)..<Swift.max(range.lowerBound &+ 1, range.upperBound &- 1)
         guard bytes[inner].contains(UInt8(ascii: "\\")) else { return text(inner) }
@@ -111,7 +112,11 @@ struct ByteScanner {
             if byte == UInt8(ascii: "\\"), !escaped {
                 escaped = true
             } else {
-                plain.append(byte)
+                if byte == 0 {
+                    plain.append(contentsOf: "\u{FFFD}".utf8)
+                } else {
+                    plain.append(byte)
+                }
                 escaped = false
             }
         }

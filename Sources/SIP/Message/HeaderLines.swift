@@ -1,5 +1,6 @@
-/// Cuts the header section into lines in one pass. Lines end with CRLF only; a CR or LF alone, or a NUL, is refused,
-/// because two elements that split lines differently can be played against each other.
+/// Cuts the header section into lines in one pass. Lines end with CRLF only; a CR or LF alone is refused,
+/// because two elements that split lines differently can be played against each other; so is a NUL, except after a
+/// backslash, where RFC 3261 section 25.1 (quoted-pair) allows it.
 struct HeaderLines {
     /// One line, taken apart. For the start line `value` is the whole line.
     struct Line {
@@ -45,7 +46,7 @@ struct HeaderLines {
                 index &+= 2
             } else if byte == 0x0A {
                 throw SIPParseError(.lineEnd, offset: index, reason: "an LF without CR (RFC 3261 section 7.3.1)")
-            } else if byte == 0 {
+            } else if byte == 0, index == start || bytes[index &- 1] != UInt8(ascii: "\\") {
                 throw SIPParseError(.controlCharacter, offset: index, reason: "a NUL (RFC 3261 section 25.1)")
             } else {
                 index &+= 1

@@ -6,6 +6,8 @@ public struct SIPHeaders: Sendable, Equatable {
         var kind: HeaderName
         var name: Range<Int>
         var value: Range<Int>
+        /// The bytes came from the network, where the parser checked them: it let a NUL pass only in a quoted-pair.
+        var isReceived = false
     }
 
     /// Names and values; after parsing, the received message itself.
@@ -157,6 +159,7 @@ public struct SIPHeaders: Sendable, Equatable {
         unused += fields[index].value.count
         if let value {
             fields[index].value = store(value)
+            fields[index].isReceived = false
         } else {
             fields.remove(at: index)
         }
@@ -171,7 +174,9 @@ public struct SIPHeaders: Sendable, Equatable {
     mutating func copy(_ kind: HeaderName, from other: SIPHeaders) {
         for field in other.fields where field.kind == kind {
             fields.append(
-                Field(kind: kind, name: store(other.storage[field.name]), value: store(other.storage[field.value])))
+                Field(
+                    kind: kind, name: store(other.storage[field.name]), value: store(other.storage[field.value]),
+                    isReceived: field.isReceived))
         }
     }
 
@@ -216,7 +221,7 @@ public struct SIPHeaders: Sendable, Equatable {
             compact.fields.append(
                 Field(
                     kind: field.kind, name: compact.store(storage[field.name]),
-                    value: compact.store(storage[field.value])))
+                    value: compact.store(storage[field.value]), isReceived: field.isReceived))
         }
         self = compact
     }

@@ -44,7 +44,7 @@ extension SIPMessage {
                         .limit, offset: line.value.lowerBound, reason: "the message has more Vias than the limit")
                 }
             }
-            fields.append(SIPHeaders.Field(kind: line.kind, name: line.name, value: line.value))
+            fields.append(SIPHeaders.Field(kind: line.kind, name: line.name, value: line.value, isReceived: true))
         }
         let headers = SIPHeaders(storage: storage, fields: fields)
         let bodyStart = lines.position

@@ -13,7 +13,7 @@ extension SIPMessage {
                 throw SIPPrintError(
                     field: "header name", reason: "is not a token (RFC 3261 section 25.1): give a name like Subject")
             }
-            guard !value.contains(where: \.endsLine) else {
+            guard !value.contains(where: { $0.endsLine && !(field.isReceived && $0 == 0) }) else {
                 throw SIPPrintError(
                     field: String(decoding: name, as: UTF8.self),
                     reason: "holds CR, LF or NUL, which would start another header: remove them")

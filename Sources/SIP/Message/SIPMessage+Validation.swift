@@ -45,7 +45,8 @@ extension SIPMessage {
     }
 
     private func identityFault() -> SIPFault? {
-        guard let via = topVia else { return bad("Via") }
+        guard var scanner = headers.scanner(.via), let via = try? SIPVia(&scanner) else { return bad("Via") }
+        if !scanner.isAtEnd || headers.count(.via) > 1, vias.isEmpty { return bad("Via") }
         if via.branch == "z9hG4bK" { return bad("Via branch without an identifier") }
         if from == nil { return bad("From") }
         if to == nil { return bad("To") }
@@ -65,7 +66,7 @@ extension SIPMessage {
         }
         if headers.first(.route) != nil, addresses(.route) == nil { return bad("Route") }
         if headers.first(.recordRoute) != nil, addresses(.recordRoute) == nil { return bad("Record-Route") }
-        return headers.count(.via) > 1 && vias.isEmpty ? bad("Via") : nil
+        return nil
     }
 
     private func scalarFault() -> SIPFault? {
