@@ -45,6 +45,9 @@ public struct DigestVerifier: Sendable {
         key = Array(self.random.hexadecimal(bits: 256).utf8)
     }
 
+    /// How many nonces are remembered with their counts: for status and tests.
+    public var rememberedNonces: Int { counts.count }
+
     /// The values of the challenge headers, one for each algorithm in order of preference.
     public mutating func challenges(stale: Bool = false, at now: MonotonicTime) -> [String] {
         let nonce = makeNonce(at: now)
