@@ -74,7 +74,7 @@ let package = Package(
         .testTarget(name: "MediaSessionTests", dependencies: ["Audio", "MediaSession", "Primitives", "RTP", "SDP"]),
         .testTarget(name: "SignallingTests", dependencies: ["Primitives", "SDP", "SIP", "Signalling"]),
         .testTarget(name: "SinchRTCTests", dependencies: ["SinchRTC", "SinchEnvironment"]),
-        .testTarget(name: "ConfigurationTests", dependencies: ["Configuration"]),
+        .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Primitives", "Token"]),
         .testTarget(
             name: "SinchEnvironmentTests",
             dependencies: ["Crypto", "Primitives", "SIP", "Signalling", "SinchEnvironment", "Token"]),
