@@ -118,8 +118,9 @@ struct Registrar: Sendable {
         let limit = grant.instanceExpiry.map { Int(clamping: max(1, $0 &- arrival.unixTime)) } ?? .max
         var accepted: [Request] = []
         for var contact in contacts {
-            guard contact.uri.isSIP, !contact.uri.host.isEmpty else {
-                throw Refusal(status: 400, reason: "Contact Is Not a SIP URI")
+            // What cannot be printed again could neither be listed nor called.
+            guard contact.uri.isSIP, !contact.uri.host.isEmpty, contact.printFault == nil else {
+                throw Refusal(status: 400, reason: "Contact Is Not a Usable SIP URI")
             }
             // A value that is no number counts as none (section 10.2.1.1 says 3600; the default serves the same purpose).
             let asked = contact.parameters["expires"].flatMap { Int($0) } ?? request.expires ?? defaultExpires
