@@ -141,4 +141,11 @@ extension Inbox where Element == StreamEvent {
 let anyLoopback = TransportAddress(host: "127.0.0.1", port: 0)
 
 /// A repeatable pattern whose period is prime, so that swapped blocks show.
-func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0 % 251) } }
+func pattern(_ count: Int) -> [UInt8] {
+    let period = [UInt8](0...250)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + period.count)
+    while bytes.count < count { bytes += period }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+}
