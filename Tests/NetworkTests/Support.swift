@@ -149,3 +149,21 @@ func pattern(_ count: Int) -> [UInt8] {
     bytes.removeLast(bytes.count - count)
     return bytes
 }
+
+/// A listener on loopback whose connections report to one inbox.
+struct ReportingServer: Sendable {
+    let listener: TCPListener
+    let events = Inbox<StreamEvent>()
+    let connections = Inbox<TCPConnection>()
+
+    /// On the loop.
+    init(
+        _ loop: EventLoop, options: TCPListener.Options = .init(), halfClose: Bool = false
+    ) throws {
+        listener = try TCPListener(loop: loop, bind: anyLoopback, options: options)
+        listener.onConnection = { [events, connections] connection in
+            connection.report(to: events, halfClose: halfClose)
+            connections.put(connection)
+        }
+    }
+}

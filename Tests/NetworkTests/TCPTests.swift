@@ -5,24 +5,6 @@ import Testing
 
 @testable import Network
 
-/// A listener on loopback whose connections report to one inbox.
-private struct Server: Sendable {
-    let listener: TCPListener
-    let events = Inbox<StreamEvent>()
-    let connections = Inbox<TCPConnection>()
-
-    /// On the loop.
-    init(
-        _ loop: EventLoop, options: TCPListener.Options = .init(), halfClose: Bool = false
-    ) throws {
-        listener = try TCPListener(loop: loop, bind: anyLoopback, options: options)
-        listener.onConnection = { [events, connections] connection in
-            connection.report(to: events, halfClose: halfClose)
-            connections.put(connection)
-        }
-    }
-}
-
 /// An address where nobody listens: its listener was closed.
 private func deadTCPAddress(_ loop: EventLoop) async throws -> TransportAddress {
     try await loop.call {
@@ -36,7 +18,7 @@ extension NetworkTests {
     @Suite struct TCPTests {
         /// Connects a reporting client to the server and waits until both sides are open.
         private func connect(
-            _ loop: EventLoop, _ server: Server, _ events: Inbox<StreamEvent>,
+            _ loop: EventLoop, _ server: ReportingServer, _ events: Inbox<StreamEvent>,
             options: StreamConnection.Options = .init(), halfClose: Bool = false
         ) async throws -> (client: TCPConnection, accepted: TCPConnection) {
             let client = try await loop.call {
@@ -52,7 +34,7 @@ extension NetworkTests {
         @Test func bytesFlowBothWaysAndBothSidesEndOnce() async throws {
             let before = try openDescriptors()
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 let (client, accepted) = try await connect(loop, server, events)
                 try await loop.call {
@@ -82,7 +64,7 @@ extension NetworkTests {
 
         @Test func bytesSentWhileConnectingFollowTheOpening() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 try await loop.call {
                     let client = TCPConnection.connect(loop: loop, to: server.listener.localAddress)
                     for byte in 0..<10 { client.send([UInt8(byte)]) }
@@ -135,7 +117,7 @@ extension NetworkTests {
             try await withLoop { loop in
                 var options = TCPListener.Options()
                 options.connection.idleTimeout = .milliseconds(40)
-                let server = try await loop.call { [options] in try Server(loop, options: options) }
+                let server = try await loop.call { [options] in try ReportingServer(loop, options: options) }
                 let events = Inbox<StreamEvent>()
                 let (client, _) = try await connect(loop, server, events)
                 // Traffic renews it: more than a time-out's worth of bytes, each well within it.
@@ -148,7 +130,7 @@ extension NetworkTests {
 
         @Test func anIdleTimeOutMayBeTakenAway() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 let (client, accepted) = try await connect(loop, server, events)
                 let timers = try await loop.call {
@@ -163,7 +145,7 @@ extension NetworkTests {
 
         @Test func muchArrivesWholeAndInOrder() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 var options = StreamConnection.Options()
                 options.sendQueueLimit = 32 << 20
@@ -183,7 +165,7 @@ extension NetworkTests {
 
         @Test func aSenderOfMuchDoesNotStarveOthers() async throws {
             try await withLoop { loop in
-                let (flooded, pinged) = try await loop.call { (try Server(loop), try Server(loop)) }
+                let (flooded, pinged) = try await loop.call { (try ReportingServer(loop), try ReportingServer(loop)) }
                 let (floodEvents, pingEvents) = (Inbox<StreamEvent>(), Inbox<StreamEvent>())
                 var options = StreamConnection.Options()
                 options.sendQueueLimit = 32 << 20
@@ -202,7 +184,7 @@ extension NetworkTests {
 
         @Test func aPeerThatDoesNotReadIsGivenUp() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 var options = StreamConnection.Options()
                 options.sendQueueLimit = 100_000
@@ -220,7 +202,7 @@ extension NetworkTests {
 
         @Test func pausedReadingLosesNothing() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 let (client, accepted) = try await connect(loop, server, events)
                 // The peer sends and is gone before reading goes on.
@@ -244,7 +226,7 @@ extension NetworkTests {
 
         @Test func drainingIsReported() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 var options = StreamConnection.Options()
                 options.sendQueueLimit = 32 << 20
@@ -257,7 +239,7 @@ extension NetworkTests {
 
         @Test func aByteAtATimeMakesTheWhole() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 let (client, _) = try await connect(loop, server, events)
                 loop.execute { for byte in pattern(3_000) { client.send([byte]) } }
@@ -267,7 +249,7 @@ extension NetworkTests {
 
         @Test func aResetIsReported() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 let (client, _) = try await connect(loop, server, events)
                 loop.execute { client.abort() }
@@ -278,7 +260,7 @@ extension NetworkTests {
 
         @Test func sendingIntoAResetConnectionIsNoSignal() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
+                let server = try await loop.call { try ReportingServer(loop) }
                 let events = Inbox<StreamEvent>()
                 let (client, accepted) = try await connect(loop, server, events)
                 try await loop.call {
@@ -292,7 +274,7 @@ extension NetworkTests {
 
         @Test func aHalfClosedPeerStillGetsItsAnswer() async throws {
             try await withLoop { loop in
-                let server = try await loop.call { try Server(loop, halfClose: true) }
+                let server = try await loop.call { try ReportingServer(loop, halfClose: true) }
                 let socket = try FileDescriptor(Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0), "open")
                 let address = try SocketAddress(server.listener.localAddress)
                 #expect(address.withSystemAddress { Glibc.connect(socket.number, $0, $1) } == 0)
@@ -316,7 +298,7 @@ extension NetworkTests {
         @Test func aStoppedLoopClosesItsConnections() async throws {
             let before = try openDescriptors()
             let loop = try EventLoop(name: "stopped")
-            let server = try await loop.call { try Server(loop) }
+            let server = try await loop.call { try ReportingServer(loop) }
             let events = Inbox<StreamEvent>()
             _ = try await connect(loop, server, events)
             loop.stop()
@@ -325,131 +307,6 @@ extension NetworkTests {
             #expect(try openDescriptors() == before)
         }
     }
-
-    @Suite struct TCPListenerTests {
-        @Test func aThousandConnectionsAtATime() async throws {
-            try withDescriptorLimit(4_096) {}
-            let before = try openDescriptors()
-            try await withLoop { loop in
-                var options = TCPListener.Options()
-                options.maximumConnections = 1_000
-                let server = try await loop.call { [options] in try Server(loop, options: options) }
-                let answers = Inbox<Int>()
-                let clients = try await loop.call {
-                    (0..<1_000).map { index in
-                        let client = TCPConnection.connect(loop: loop, to: server.listener.localAddress)
-                        client.onData = { bytes in answers.put(bytes.count) }
-                        client.send(pattern(index % 7 + 1))
-                        return client
-                    }
-                }
-                var received = 0
-                while received < (0..<1_000).reduce(0, { $0 + $1 % 7 + 1 }) {
-                    if case .data(let bytes) = await server.events.next() { received += bytes.count }
-                }
-                #expect(try await loop.call { server.listener.statistics.open } == 1_000)
-                loop.execute { for client in clients { client.close() } }
-                var closed = 0
-                while closed < 1_000 {
-                    if case .closed(let code) = await server.events.next() {
-                        #expect(code == nil)
-                        closed += 1
-                    }
-                }
-            }
-            #expect(try openDescriptors() == before)
-        }
-
-        @Test func connectionsOverTheLimitAreClosedAtOnce() async throws {
-            try await withLoop { loop in
-                var options = TCPListener.Options()
-                options.maximumConnections = 2
-                let server = try await loop.call { [options] in try Server(loop, options: options) }
-                try await expectLimit(loop, server)
-            }
-        }
-
-        @Test func oneHostCannotTakeAllPlaces() async throws {
-            try await withLoop { loop in
-                var options = TCPListener.Options()
-                options.maximumConnectionsPerHost = 2
-                let server = try await loop.call { [options] in try Server(loop, options: options) }
-                try await expectLimit(loop, server)
-                let other = Inbox<StreamEvent>()
-                try await loop.call {
-                    TCPConnection.connect(
-                        loop: loop, to: server.listener.localAddress,
-                        from: TransportAddress(host: "127.0.0.2", port: 0)
-                    ).report(to: other)
-                }
-                #expect(await other.next() == .open)
-                #expect(await server.connections.next().remoteAddress?.host == "127.0.0.2")
-            }
-        }
-
-        /// Two connections are let in, the third is not; when one ends, there is a place again.
-        private func expectLimit(_ loop: EventLoop, _ server: Server) async throws {
-            let address = server.listener.localAddress
-            var clients: [TCPConnection] = []
-            for _ in 0..<2 {
-                clients.append(try await loop.call { TCPConnection.connect(loop: loop, to: address) })
-                _ = await server.connections.next()
-                #expect(await server.events.next() == .open)
-            }
-            let third = Inbox<StreamEvent>()
-            loop.execute { TCPConnection.connect(loop: loop, to: address).report(to: third) }
-            #expect(await third.next() == .open)
-            #expect(await third.next() == .closed(nil))
-            #expect(try await loop.call { server.listener.statistics.overLimit } == 1)
-            loop.execute { [clients] in clients[0].close() }
-            #expect(await server.events.next() == .closed(nil))
-            loop.execute { TCPConnection.connect(loop: loop, to: address).send([7]) }
-            #expect(await server.events.next() == .open)
-            _ = await server.connections.next()
-        }
-
-        @Test func runningOutOfDescriptorsIsSurvived() async throws {
-            try await withLoop { loop in
-                let server = try await loop.call { try Server(loop) }
-                let address = try SocketAddress(server.listener.localAddress)
-                let sockets = try (0..<3).map { _ in
-                    try FileDescriptor(Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0), "open a socket")
-                }
-                let gate = Gate()
-                let closed = try withDescriptorLimit(0) {
-                    // Each connection is ended by the listener, which has no descriptor for it.
-                    sockets.map { socket in
-                        var byte = UInt8(0)
-                        let isConnected = address.withSystemAddress { Glibc.connect(socket.number, $0, $1) } == 0
-                        return isConnected && recv(socket.number, &byte, 1, 0) <= 0
-                    }
-                }
-                gate.open()
-                #expect(closed == [true, true, true])
-                #expect(try await loop.call { server.listener.statistics.outOfDescriptors } == 3)
-                loop.execute { TCPConnection.connect(loop: loop, to: server.listener.localAddress).send([1]) }
-                #expect(await server.events.next() == .open)
-            }
-        }
-    }
-}
-
-/// Runs `body` with another limit on descriptors: an absolute one that stays, or, for 0, what is open now, for `body`.
-private func withDescriptorLimit<Result>(_ limit: rlim_t, _ body: () throws -> Result) throws -> Result {
-    var saved = rlimit()
-    #expect(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &saved) == 0)
-    var changed = saved
-    if limit == 0 {
-        // One that is free below the highest number in use would still be handed out.
-        var number = Int32(0)
-        while fcntl(number, F_GETFD) >= 0 { number += 1 }
-        changed.rlim_cur = rlim_t(number)
-    } else {
-        changed.rlim_cur = max(saved.rlim_cur, min(limit, saved.rlim_max))
-    }
-    #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &changed) == 0)
-    defer { if limit == 0 { setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &saved) } }
-    return try body()
 }
 
 /// Sends a pattern byte by byte at an interval. On the loop.
