@@ -1,6 +1,5 @@
 import Glibc
 import Primitives
-import Synchronization
 import Testing
 
 @testable import Network
@@ -17,7 +16,7 @@ final class Inbox<Element: Sendable>: Sendable {
         var waiting: CheckedContinuation<Element, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     func put(_ element: Element) {
         let waiting = state.withLock { state -> CheckedContinuation<Element, Never>? in
