@@ -40,7 +40,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The loop's name, which is its thread's name.
     public let name: String
 
-    private let shared = Mutex(Shared())
+    private let shared = Locked(Shared())
     private let end = EndSignal()
     /// pthread_self of the thread that runs the loop, 0 for none.
     private let owner = Atomic<UInt>(0)

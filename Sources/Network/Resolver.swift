@@ -1,7 +1,6 @@
 import CSys
 import Glibc
 import Primitives
-import Synchronization
 
 /// Finds the addresses of host names with the system's resolver (getaddrinfo: hosts file, DNS, whatever nsswitch.conf
 /// says), each look-up on a thread of its own, as getaddrinfo blocks and cannot be cancelled.
@@ -13,7 +12,7 @@ public final class Resolver: Sendable {
     private let timeLimit: Duration
     private let maximumLookups: Int
     /// Threads that are inside getaddrinfo now, also those whose caller gave up.
-    private let running = Mutex(0)
+    private let running = Locked(0)
 
     /// - Parameters:
     ///   - loop: where time limits run and callbacks are called.

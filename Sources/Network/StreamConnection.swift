@@ -14,9 +14,10 @@ public class StreamConnection: ByteStream, @unchecked Sendable {
         /// How long an orderly close may take to send the queue and to see the peer's end.
         public var closeTimeout: Duration = .seconds(2)
         /// TCP only: silence in seconds before keep-alive probes start (10 s apart, 3 of them).
-        public var keepAliveIdleSeconds: Int32 = 60
-        /// TCP only: how long sent bytes may stay unacknowledged.
-        public var unacknowledgedLimit: Duration = .seconds(30)
+        public var keepAliveIdleSeconds: Int32 = 30
+        /// TCP only: how long sent bytes may stay unacknowledged. When it is shorter than the silence and the probes
+        /// together (60 s), the system gives an idle connection up after fewer probes.
+        public var unacknowledgedLimit: Duration = .seconds(60)
 
         /// The defaults.
         public init() {}
@@ -341,7 +342,7 @@ public class StreamConnection: ByteStream, @unchecked Sendable {
             }
             let number = NetworkError.errorNumber(result)
             if number == EINTR { continue }
-            if number == EAGAIN || number == ENOBUFS { break }
+            if number == EAGAIN { break }
             finish(NetworkError(errno: number, "send to \(peerName)"))
             return
         }
@@ -390,48 +391,6 @@ public class StreamConnection: ByteStream, @unchecked Sendable {
             armIdleTimer()
         } else {
             finish(NetworkError(.timedOut, "closed the connection to \(peerName): nothing received in \(idleTimeout)"))
-        }
-    }
-}
-
-/// The bytes that wait to be sent, in chunks; small ones are put together so that many short lines cost few calls.
-struct SendQueue {
-    private var chunks: [[UInt8]] = []
-    private var firstChunk = 0
-    private var firstByte = 0
-    private(set) var byteCount = 0
-
-    var isEmpty: Bool { byteCount == 0 }
-
-    mutating func append(_ bytes: [UInt8]) {
-        guard !bytes.isEmpty else { return }
-        byteCount += bytes.count
-        if let last = chunks.indices.last, chunks[last].count + bytes.count <= 16_384 {
-            chunks[last].append(contentsOf: bytes)
-        } else {
-            chunks.append(bytes)
-        }
-    }
-
-    func withFirstBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        guard chunks.indices.contains(firstChunk) else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
-        return chunks[firstChunk].withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[firstByte...])) }
-    }
-
-    mutating func consume(_ count: Int) {
-        byteCount -= count
-        firstByte += count
-        guard chunks.indices.contains(firstChunk), firstByte >= chunks[firstChunk].count else { return }
-        firstByte = 0
-        firstChunk += 1
-        if firstChunk == chunks.count {
-            chunks.removeAll(keepingCapacity: chunks.capacity <= 64)
-            firstChunk = 0
-        } else if firstChunk >= 64 {
-            chunks.removeFirst(firstChunk)
-            firstChunk = 0
-        } else {
-            chunks[firstChunk - 1] = []
         }
     }
 }

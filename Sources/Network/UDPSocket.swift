@@ -33,7 +33,7 @@ public final class UDPSocket: @unchecked Sendable {
         public var sent: UInt64 = 0
         /// Datagrams dropped on receipt because they were longer than allowed.
         public var truncated: UInt64 = 0
-        /// Datagrams not sent because the queue was full.
+        /// Datagrams not sent because the queue here or one of the system's was full.
         public var dropped: UInt64 = 0
         /// ICMP errors reported to `onError`.
         public var errors: UInt64 = 0
@@ -176,8 +176,12 @@ public final class UDPSocket: @unchecked Sendable {
             }
             let number = NetworkError.errorNumber(result)
             switch number {
-            case EAGAIN, ENOBUFS:
+            case EAGAIN:
                 return false
+            case ENOBUFS:
+                // A queue on the way to the wire dropped it, which the system tells those who ask for errors.
+                statistics.dropped &+= 1
+                return true
             case EINTR:
                 continue
             case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH:

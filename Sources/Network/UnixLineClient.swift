@@ -110,7 +110,13 @@ public final class UnixLineClient {
     }
 
     private func takeLine() -> [UInt8]? {
-        guard let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+        // memchr: a line may have megabytes.
+        let found = buffer.withUnsafeBytes { bytes -> Int? in
+            guard let base = bytes.baseAddress, searched < bytes.count else { return nil }
+            guard let hit = memchr(base + searched, 10, bytes.count - searched) else { return nil }
+            return UnsafeRawPointer(hit) - base
+        }
+        guard let end = found else {
             searched = buffer.count
             return nil
         }

@@ -1,6 +1,5 @@
 import Glibc
 import Primitives
-import Synchronization
 import Testing
 
 @testable import Network
@@ -17,7 +16,7 @@ final class Inbox<Element: Sendable>: Sendable {
         var waiting: CheckedContinuation<Element, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     func put(_ element: Element) {
         let waiting = state.withLock { state -> CheckedContinuation<Element, Never>? in
@@ -141,4 +140,29 @@ extension Inbox where Element == StreamEvent {
 let anyLoopback = TransportAddress(host: "127.0.0.1", port: 0)
 
 /// A repeatable pattern whose period is prime, so that swapped blocks show.
-func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0 % 251) } }
+func pattern(_ count: Int) -> [UInt8] {
+    let period = [UInt8](0...250)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + period.count)
+    while bytes.count < count { bytes += period }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+}
+
+/// A listener on loopback whose connections report to one inbox.
+struct ReportingServer: Sendable {
+    let listener: TCPListener
+    let events = Inbox<StreamEvent>()
+    let connections = Inbox<TCPConnection>()
+
+    /// On the loop.
+    init(
+        _ loop: EventLoop, options: TCPListener.Options = .init(), halfClose: Bool = false
+    ) throws {
+        listener = try TCPListener(loop: loop, bind: anyLoopback, options: options)
+        listener.onConnection = { [events, connections] connection in
+            connection.report(to: events, halfClose: halfClose)
+            connections.put(connection)
+        }
+    }
+}

@@ -215,7 +215,9 @@ extension NetworkTests {
             #expect(copy == address)
         }
 
-        @Test(arguments: ["", "localhost", "1.2.3", "1.2.3.4.5", "[::1]", "::1%", "fe80::1%nosuchinterface", "1.2.3.4\0"])
+        @Test(arguments: [
+            "", "localhost", "1.2.3", "1.2.3.4.5", "[::1]", "::1%", "fe80::1%nosuchinterface", "1.2.3.4\0",
+        ])
         func otherTextIsRefused(_ text: String) {
             #expect(throws: NetworkError.self) { try SocketAddress(TransportAddress(host: text, port: 1)) }
         }
