@@ -1,4 +1,5 @@
 import Configuration
+import Dispatch
 import FoundationEssentials
 import Glibc
 import Network

@@ -4,7 +4,8 @@ import Configuration
 extension ParsedCommand {
     /// The running client that the command means.
     func channel(_ context: CommandContext) throws(CommandFailure) -> AgentChannel {
-        try AgentChannel.connect(user: string("as") ?? string("user"), paths: paths(context))
+        let user = has("as") ? string("as") : string("user")
+        return try AgentChannel.connect(user: user, paths: paths(context))
     }
 
     /// The call that the command means, for the agent's methods.
