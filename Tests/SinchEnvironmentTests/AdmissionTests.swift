@@ -245,7 +245,8 @@ import Testing
             "v: SIP/2.0/UDP 127.0.0.1:40001;branch=z9hG4bKabc\r\nFrom: <sip:a@b>;tag=1\r\nt:\r\n <sip:c@d>\r\n"
             + "Call-ID: x\r\nCSeq: 1 INVITE\r\n"
         for (text, isAnswered) in [
-            (head + headers + "X: \u{0}\r\n\r\n", true), ("ACK" + head.dropFirst(6) + headers + "X: \u{0}\r\n\r\n", false),
+            (head + headers + "X: \u{0}\r\n\r\n", true),
+            ("ACK" + head.dropFirst(6) + headers + "X: \u{0}\r\n\r\n", false),
             ("SIP/2.0 200 OK\r\n" + headers + "X: \u{0}\r\n\r\n", false), (head + "X: \u{0}\r\n\r\n", false),
             ("\u{0}\u{1}", false), ("", false),
         ] {
@@ -273,7 +274,8 @@ import Testing
         var alice = try world.registered("alice", port: 40_001)
         for request in [alice.request(.invite, to: "LINE"), alice.register(token: nil)] {
             var text = String(decoding: try request.encoded(), as: UTF8.self)
-            text = text.split(separator: "LINE", omittingEmptySubsequences: false).joined(separator: "x%0Aforged%1B%5B2J")
+            text = text.split(separator: "LINE", omittingEmptySubsequences: false).joined(
+                separator: "x%0Aforged%1B%5B2J")
             text = text.split(separator: "To: <sip:alice", omittingEmptySubsequences: false)
                 .joined(separator: "To: <sip:a%0D%0Aforged")
             world.core.receive(

@@ -184,6 +184,22 @@ import Testing
         #expect(restarted.take(call.bob.flow).map(\.method) == [.bye])
     }
 
+    @Test func callToOneselfKnowsItsSidesApart() throws {
+        var world = try World()
+        var alice = try world.registered("alice", port: 40_001)
+        let (invite, received) = try world.invite(&alice, "alice", callees: [alice])
+        var callee = try alice.calleeDialog(received[0])
+        try world.deliver(alice.response(200, to: received[0]), from: alice.flow)
+        let answer = try #require(world.takeResponses(alice.flow).first)
+        var caller = try alice.callerDialog(invite, answer)
+        for request in [caller.request(.info, contact: nil), callee.request(.bye, contact: nil)] {
+            try world.deliver(alice.stamped(request), from: alice.flow)
+            let arrived = try #require(world.take(alice.flow).first)
+            #expect(arrived.method == request.method)
+            #expect(arrived.from?.tag == request.from?.tag)
+        }
+    }
+
     @Test func vanishedSideIsReportedAtOnce() throws {
         // A closed connection: known before anything is sent.
         var call = try Call(.udp, .tcp)

@@ -6,12 +6,13 @@ import Testing
 
 /// The parts that decide without a network.
 @Suite struct PartsTests {
-    @Test(arguments: [
-        (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
-        (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"), (1_700_000_000, "Tue, 14 Nov 2023 22:13:20 GMT"),
-        (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (Int64.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
-        (Int64.min, "Mon, 01 Jan 0001 00:00:00 GMT"),
-    ] as [(Int64, String)])
+    @Test(
+        arguments: [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"), (1_700_000_000, "Tue, 14 Nov 2023 22:13:20 GMT"),
+            (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (Int64.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
+            (Int64.min, "Mon, 01 Jan 0001 00:00:00 GMT"),
+        ] as [(Int64, String)])
     func dates(unixTime: Int64, text: String) {
         #expect(sipDate(unixTime: unixTime) == text)
     }
@@ -100,10 +101,12 @@ import Testing
         for text in ["", "A", "not base64 !", String(repeating: "A", count: 100)] { #expect(sealer.open(text) == nil) }
     }
 
-    @Test(arguments: [
-        ([486, 408], 486), ([404, 603, 200], 603), ([500, 486], 486), ([302, 486], 302), ([487, 480], 480),
-        ([408, 430], 408), ([488, 486], 486), ([420, 486], 420), ([481, 487], 481), ([503, 500], 503), ([600, 603], 600),
-    ] as [([Int], Int)])
+    @Test(
+        arguments: [
+            ([486, 408], 486), ([404, 603, 200], 603), ([500, 486], 486), ([302, 486], 302), ([487, 480], 480),
+            ([408, 430], 408), ([488, 486], 486), ([420, 486], 420), ([481, 487], 481), ([503, 500], 503),
+            ([600, 603], 600),
+        ] as [([Int], Int)])
     func bestResponse(statuses: [Int], best: Int) {
         let outcomes = statuses.filter { $0 >= 300 }.map {
             ResponseContext.Outcome.failure(status: $0, reason: "")

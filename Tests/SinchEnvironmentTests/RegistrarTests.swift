@@ -24,12 +24,23 @@ import Token
                 header: #"{"alg":"HS256","kid":"hkdfv1-20231113"}"#, payload: good, signingDay: "20231113"), .keyID
         ),
         ("wrong secret", Forgery.token(payload: good, secret: Array(repeating: 7, count: 16)), .signature),
-        ("unknown application", Forgery.token(payload: Forgery.payload(application: "11111111-2222-4333-8444-555555555555")),
-            .unknownApplication),
-        ("expired", Forgery.token(payload: Forgery.payload(issuedAt: World.unixStart - 700, expiry: World.unixStart - 100)),
-            .expired),
-        ("not yet valid", Forgery.token(payload: Forgery.payload(issuedAt: World.unixStart + 300,
-            expiry: World.unixStart + 900)), .notYetValid),
+        (
+            "unknown application",
+            Forgery.token(payload: Forgery.payload(application: "11111111-2222-4333-8444-555555555555")),
+            .unknownApplication
+        ),
+        (
+            "expired",
+            Forgery.token(payload: Forgery.payload(issuedAt: World.unixStart - 700, expiry: World.unixStart - 100)),
+            .expired
+        ),
+        (
+            "not yet valid",
+            Forgery.token(
+                payload: Forgery.payload(
+                    issuedAt: World.unixStart + 300,
+                    expiry: World.unixStart + 900)), .notYetValid
+        ),
         ("too short a life", Forgery.token(payload: Forgery.payload(expiry: World.unixStart + 30)), .lifetime),
         ("no nonce", Forgery.token(payload: Forgery.payload(nonce: "")), .missingClaim),
         ("claim twice", Forgery.token(payload: Forgery.payload(extra: #","exp":9999999999"#)), .duplicateClaim),
@@ -250,11 +261,14 @@ import Token
             (404, { $0.to = SIPAddress(uri: SIPURI(user: "alice", host: "example.com")) }),
             (404, { $0.to = SIPAddress(uri: SIPURI(user: nil, host: World.realm)) }),
             (400, { $0.headers["Contact"] = "<mailto:alice@example.com>" }),
-            (400, { request in
-                request.contacts = (1...11).map {
-                    SIPAddress(uri: SIPURI(user: "alice", host: "127.0.0.1", port: $0))
+            (
+                400,
+                { request in
+                    request.contacts = (1...11).map {
+                        SIPAddress(uri: SIPURI(user: "alice", host: "127.0.0.1", port: $0))
+                    }
                 }
-            }),
+            ),
         ]
         for (status, change) in changes {
             var world = try World()

@@ -52,12 +52,13 @@ public struct EnvironmentCore: Sendable {
         registrar = Registrar(configuration)
         recordRoute = RecordRoute(configuration, sealer: sealer)
         let limits = configuration.limits
+        let wait = min(max(0, limits.retryAfter), 3_600)
         // The layer's own test for merged requests would refuse a spiral, which a proxy must let pass.
         transactions = TransactionLayer(
             timers: configuration.timers, random: random,
             limits: TransactionLimits(
                 clientTransactions: limits.maxTransactions, serverTransactions: limits.maxTransactions,
-                retryAfter: limits.retryAfter...(2 * limits.retryAfter), rejectsMergedRequests: false))
+                retryAfter: wait...(2 * wait), rejectsMergedRequests: false))
         location = LocationService(
             maxBindings: limits.maxRegistrations, maxPerUser: limits.maxContactsPerUser, maxUsers: limits.maxKnownUsers)
         limiter = SourceLimiter(

@@ -20,6 +20,7 @@ enum Forgery {
         expiry: Int64 = World.unixStart + 600, nonce: String = #","nonce":"n""#, extra: String = ""
     ) -> String {
         let issuer = "//rtc.sinch.com/applications/\(application)"
-        return #"{"iss":"\#(issuer)","sub":"\#(issuer)/users/\#(user)","iat":\#(issuedAt),"exp":\#(expiry)\#(nonce)\#(extra)}"#
+        return
+            #"{"iss":"\#(issuer)","sub":"\#(issuer)/users/\#(user)","iat":\#(issuedAt),"exp":\#(expiry)\#(nonce)\#(extra)}"#
     }
 }

@@ -223,7 +223,8 @@ struct Client {
 
     /// A response of this client to a request that it got.
     func response(_ status: Int, to request: SIPMessage, reason: String? = nil) -> SIPMessage {
-        var response = request.response(status: status, reason: reason, toTag: status > 100 ? "tag-\(flow.remote.port)" : nil)
+        var response = request.response(
+            status: status, reason: reason, toTag: status > 100 ? "tag-\(flow.remote.port)" : nil)
         if (101..<300).contains(status) { response.contacts = [contact] }
         return response
     }
