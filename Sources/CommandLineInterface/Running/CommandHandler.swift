@@ -6,6 +6,13 @@ enum CommandHandler: Sendable {
     case immediate(@Sendable (ParsedCommand, CommandContext) throws(CommandFailure) -> ExitCode)
     /// Waits for something.
     case asynchronous(@Sendable (ParsedCommand, CommandContext) async throws(CommandFailure) -> ExitCode)
+    /// One or the other, as the options say.
+    indirect case chosen(@Sendable (ParsedCommand) -> CommandHandler)
+
+    /// The handler for this command line.
+    func resolved(_ parsed: ParsedCommand) -> CommandHandler {
+        if case .chosen(let choose) = self { choose(parsed) } else { self }
+    }
 }
 
 /// What a command can see of the world around it; tests make their own.
@@ -61,7 +68,7 @@ struct CommandHandlers: Sendable {
         "config check": .immediate(runConfigurationCheck),
         "devices": .immediate(runDevices),
         "verify": .immediate(runVerify),
-        "start": .asynchronous(runStart),
+        "start": .chosen { $0.flag("foreground") ? .asynchronous(runForeground) : .immediate(runStart) },
         "register": .immediate(runRegister),
         "terminate": .immediate(runTerminate),
         "call": .immediate(runCall),

@@ -63,7 +63,7 @@ enum Invocation: Sendable {
         let context = CommandContext(
             environment: environment, output: output, standardInput: standardInput, now: { Int64(time(nil)) },
             currentDirectory: currentDirectory())
-        switch handlers[parsed.name] {
+        switch handlers[parsed.name]?.resolved(parsed) {
         case .immediate(let run)?:
             do throws(CommandFailure) {
                 self = .finished(Self.checked(try run(parsed, context), output))
@@ -80,7 +80,7 @@ enum Invocation: Sendable {
                     return error.exit
                 }
             }
-        case nil:
+        case .chosen?, nil:
             output.failure(
                 CommandFailure(exit: .internalError, message: "\(parsed.name): this build cannot run the command"))
             self = .finished(.internalError)

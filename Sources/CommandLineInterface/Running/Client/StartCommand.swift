@@ -4,19 +4,22 @@ import Glibc
 import Network
 
 /// `sinchctl start --user USER`
-@Sendable func runStart(
+@Sendable func runStart(_ parsed: ParsedCommand, _ context: CommandContext) throws(CommandFailure) -> ExitCode {
+    let options = try parsed.agentOptions(context, user: parsed.string("user") ?? "")
+    let configuration = try AgentConfiguration.load(options)
+    context.warnAboutSound(options, configuration)
+    let started = try AgentLauncher.start(
+        options, configuration: configuration, timeout: parsed.duration("timeout") ?? .seconds(30))
+    report(started, context)
+    return .ok
+}
+
+/// `sinchctl start --user USER --foreground`
+@Sendable func runForeground(
     _ parsed: ParsedCommand, _ context: CommandContext
 ) async throws(CommandFailure) -> ExitCode {
     let user = parsed.string("user") ?? ""
     let options = try parsed.agentOptions(context, user: user)
-    guard parsed.flag("foreground") else {
-        let configuration = try AgentConfiguration.load(options)
-        context.warnAboutSound(options, configuration)
-        let started = try AgentLauncher.start(
-            options, configuration: configuration, timeout: parsed.duration("timeout") ?? .seconds(30))
-        report(started, context)
-        return .ok
-    }
     let service = SystemdNotifier()
     let result = await AgentProcess.run(options: options, pipe: nil) { status in
         report(status, context)
