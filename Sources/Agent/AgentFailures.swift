@@ -1,8 +1,6 @@
 import Audio
 import Configuration
-import Network
 import SinchRTC
-import Token
 
 extension ExitCode {
     /// The exit code for a device or file that cannot be used.
@@ -13,8 +11,9 @@ extension ExitCode {
             case .unusable: .dataUnusable
             case .cannotCreate: .cannotCreate
             case .invalidName: .usage
+            case .writeFailed: .ioError
             case .noDevice, .busy, .deviceLost: .mediaFailed
-            default: .internalError
+            case .internal: .internalError
             }
     }
 
@@ -49,11 +48,6 @@ extension CommandFailure {
 
     /// The failure for a device or file that cannot be used.
     public init(_ error: AudioError) {
-        self.init(exit: ExitCode(error), step: "audio", message: error.message, hint: error.hint)
-    }
-
-    /// The failure for a token that cannot be used.
-    public init(_ error: TokenError) {
-        self.init(exit: .dataUnusable, step: "token", message: error.message, hint: error.hint)
+        self.init(exit: ExitCode(error), message: error.message, hint: error.hint)
     }
 }

@@ -17,7 +17,7 @@ public enum AgentProcess {
         unsetenv(AgentLauncher.optionsVariable)
         guard var options = try? JSONDecoder().decode(AgentOptions.self, from: Data(text.utf8)) else { return nil }
         if let path = options.tokenHandover {
-            options.token = try? TokenText.read(path: path)
+            options.token = try? TokenInput.read(path: path)
             options.tokenHandover = nil
             unlink(path)
         }

@@ -1,6 +1,5 @@
 import Configuration
 import FoundationEssentials
-import Glibc
 import Network
 import SinchRTC
 import Token
@@ -73,7 +72,7 @@ struct TokenProvider: Sendable {
             return try SinchJWT.sign(
                 applicationKey: file.applicationKey, applicationSecret: file.applicationSecret, userId: user)
         case .file(let path):
-            return try TokenText.read(path: path)
+            return try TokenInput.read(path: path)
         case .command(let command):
             let loop = try signallingLoop.get()
             let name = command.first ?? ""
@@ -84,52 +83,7 @@ struct TokenProvider: Sendable {
                     .noCredentials, "the token command '\(name)' failed: \(result.status)",
                     hint: "run it by hand to see why", step: "token")
             }
-            return try TokenText.check(result.output, source: "the output of '\(name)'")
+            return try TokenInput.checked(result.output, from: "the output of '\(name)'")
         }
-    }
-}
-
-/// Reads a token from where it may be kept.
-public enum TokenText {
-    /// Reads a token file: one line, white space around it ignored.
-    public static func read(path: String) throws(CommandFailure) -> String {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw CommandFailure(
-                exit: .inputMissing, step: "token",
-                message: "cannot read the token file \(path): \(String(cString: strerror(errno)))")
-        }
-        defer { close(descriptor) }
-        return try read(descriptor: descriptor, source: path)
-    }
-
-    /// Reads a token from an open descriptor until its end.
-    public static func read(descriptor: Int32, source: String) throws(CommandFailure) -> String {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4_096)
-        while bytes.count <= 16_384 {
-            let count = Glibc.read(descriptor, &chunk, chunk.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                throw CommandFailure(
-                    exit: .ioError, step: "token",
-                    message: "cannot read the token from \(source): \(String(cString: strerror(errno)))")
-            }
-            if count == 0 { break }
-            bytes += chunk[0..<count]
-        }
-        return try check(bytes, source: source)
-    }
-
-    /// Checks that bytes hold one token and nothing else.
-    public static func check(_ bytes: [UInt8], source: String) throws(CommandFailure) -> String {
-        let text = String(decoding: bytes, as: UTF8.self)
-        let words = text.split(whereSeparator: \.isWhitespace)
-        guard words.count == 1, let word = words.first, word.utf8.count <= 8_192 else {
-            throw CommandFailure(
-                exit: .dataUnusable, step: "token", message: "\(source) does not hold one registration token",
-                hint: "a token is three base64url parts joined by dots, and nothing else")
-        }
-        return String(word)
     }
 }

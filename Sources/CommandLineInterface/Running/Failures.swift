@@ -1,23 +1,7 @@
-import Audio
 import Configuration
 import Token
 
 extension CommandFailure {
-    /// The failure of a command that could not use an audio device or file.
-    init(_ error: AudioError) {
-        let exit: ExitCode =
-            switch error.code {
-            case .missing: .inputMissing
-            case .unusable: .dataUnusable
-            case .cannotCreate: .cannotCreate
-            case .writeFailed: .ioError
-            case .noDevice, .busy, .deviceLost: .mediaFailed
-            case .invalidName: .usage
-            case .internal: .internalError
-            }
-        self.init(exit: exit, message: error.message, hint: error.hint)
-    }
-
     /// The failure of a command that was given a token: the token is unusable.
     init(reading error: TokenError) {
         self.init(

@@ -9,7 +9,7 @@ import Network
 public func runProgram() -> Never {
     signal(SIGPIPE, SIG_IGN)  // a reader that has gone is a write error (74), not a death
     let arguments = Array(CommandLine.arguments.dropFirst())
-    let environment = processEnvironment()
+    let environment = ProcessEnvironment.all
     if arguments.first == "agent-process" {
         SignalWatcher.blockAtStart(AgentProcess.signals)
         runUntilDone { await runAgentProcess() }
@@ -105,18 +105,6 @@ enum Invocation: Sendable {
             errorTerminal: Terminal(descriptor: 2, environment: environment, noColor: noColor),
             isJSON: isJSON, isQuiet: isQuiet, verbosity: verbosity)
     }
-}
-
-/// The process's environment variables; the first of two with the same name counts.
-func processEnvironment() -> [String: String] {
-    var result: [String: String] = [:]
-    var cursor = environ
-    while let entry = cursor.pointee {
-        let parts = String(cString: entry).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        if parts.count == 2, result[String(parts[0])] == nil { result[String(parts[0])] = String(parts[1]) }
-        cursor += 1
-    }
-    return result
 }
 
 /// The working directory; `.` when it was removed.

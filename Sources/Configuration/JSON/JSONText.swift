@@ -36,17 +36,8 @@ enum JSONText: Sendable {
     }
 
     private static func literal(_ text: String) -> String {
-        var literal = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": literal += "\\\""
-            case "\\": literal += "\\\\"
-            case "\u{0}"..<" ", "\u{7f}":
-                let digits = String(scalar.value, radix: 16)
-                literal += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-            default: literal.unicodeScalars.append(scalar)
-            }
-        }
-        return literal + "\""
+        var literal = ""
+        JSONValue.write(text, to: &literal)
+        return literal
     }
 }

@@ -3,7 +3,7 @@ import Audio
 import Configuration
 
 /// JSON as the agent's protocol has it.
-typealias AgentValue = Agent.JSONValue
+typealias AgentValue = JSONValue
 
 extension ParsedCommand {
     /// What a background client is to be, from the options of `start`, `register` and `call --user`.

@@ -1,20 +1,4 @@
-/// Any JSON value, for the members of a protocol whose shape depends on the method.
-public enum JSONValue: Codable, Sendable, Equatable {
-    /// `null`.
-    case null
-    /// `true` or `false`.
-    case bool(Bool)
-    /// A whole number.
-    case integer(Int64)
-    /// Any other number.
-    case number(Double)
-    /// A text.
-    case string(String)
-    /// A list.
-    case array([JSONValue])
-    /// An object.
-    case object([String: JSONValue])
-
+extension JSONValue: Codable {
     /// Reads whatever is there.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -48,7 +32,9 @@ public enum JSONValue: Codable, Sendable, Equatable {
         case .object(let value): try container.encode(value)
         }
     }
+}
 
+extension JSONValue {
     /// The member of an object.
     public subscript(_ key: String) -> JSONValue? {
         if case .object(let members) = self { members[key] } else { nil }

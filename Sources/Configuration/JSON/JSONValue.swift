@@ -1,36 +1,47 @@
-import Configuration
-
-/// A JSON value to print. Keys are sorted, so that two outputs can be compared.
-enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+/// Any JSON value: what is printed, and what a protocol carries where the shape depends on the method.
+///
+/// Printed keys are sorted, so that two outputs can be compared.
+public enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// A whole number.
     case integer(Int64)
     /// A number with a fraction; infinite ones and NaN, which JSON does not have, are printed as null.
     case number(Double)
+    /// A text.
     case string(String)
+    /// A list.
     case array([JSONValue])
+    /// An object.
     case object([String: JSONValue])
 
-    init(stringLiteral value: String) { self = .string(value) }
-    init(integerLiteral value: Int64) { self = .integer(value) }
-    init(booleanLiteral value: Bool) { self = .bool(value) }
-    init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    init(dictionaryLiteral elements: (String, JSONValue)...) {
+    /// Creates the value from a literal.
+    public init(stringLiteral value: String) { self = .string(value) }
+    /// Creates the value from a literal.
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    /// Creates the value from a literal.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// Creates the value from a literal.
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    /// Creates the value from a literal.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements) { _, last in last })
     }
 
     /// A text, or null.
-    init(_ text: String?) { self = text.map { .string($0) } ?? .null }
+    public init(_ text: String?) { self = text.map { .string($0) } ?? .null }
 
     /// A number, or null.
-    init(_ number: (some BinaryInteger)?) {
+    public init(_ number: (some BinaryInteger)?) {
         self = number.flatMap { Int64(exactly: $0) }.map { .integer($0) } ?? .null
     }
 
     /// The document for a failure: `{"error": {"code": …, "exitCode": …, …}}`.
-    init(_ failure: CommandFailure) {
+    public init(_ failure: CommandFailure) {
         var error: [String: JSONValue] = [
             "code": .string(failure.exit.name), "exitCode": .integer(Int64(failure.exit.rawValue)),
             "message": .string(failure.message),
@@ -42,7 +53,7 @@ enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral, ExpressibleByIn
     }
 
     /// The value in one line, or indented by two spaces for people.
-    func text(indented: Bool = false) -> String {
+    public func text(indented: Bool = false) -> String {
         var text = ""
         write(to: &text, indentation: indented ? "\n" : nil)
         return text
@@ -85,7 +96,7 @@ enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral, ExpressibleByIn
         text += brackets.1
     }
 
-    private static func write(_ value: String, to text: inout String) {
+    static func write(_ value: String, to text: inout String) {
         text += "\""
         for scalar in value.unicodeScalars {
             switch scalar {
