@@ -79,6 +79,7 @@ _sinchctl() {
         "/call --play" | "/call -p") _sinchctl_files && return ;;
         "/call --record" | "/call -r") _sinchctl_files && return ;;
         "/call --duration" | "/call -d") _sinchctl_words "" && return ;;
+        "/call --ring-timeout") _sinchctl_words "" && return ;;
         "/call --timeout") _sinchctl_words "" && return ;;
         "/call --header") _sinchctl_words "" && return ;;
         "/call --token-file") _sinchctl_files && return ;;
@@ -127,9 +128,9 @@ _sinchctl() {
         /start) words="" options="--user --display-name --auto-answer --foreground --capture --playback --play --record --max-calls --timeout --token-file --token-fd" ;;
         /register) words="" options="--user --timeout --token-file --token-fd" ;;
         /terminate) words="" options="--user --as --all --timeout" ;;
-        /call) words="" options="--as --user --capture --playback --play --record --duration --hangup-after-play --timeout --detach --header --token-file --token-fd" ;;
+        /call) words="" options="--as --user --capture --playback --play --record --duration --hangup-after-play --ring-timeout --timeout --detach --header --token-file --token-fd" ;;
         /answer) words="" options="--as --user --capture --playback --play --record" ;;
-        /hangup) words="" options="--as --user --all" ;;
+        /hangup) words="" options="--as --user --all --busy" ;;
         /mute) words="" options="--as --user" ;;
         /unmute) words="" options="--as --user" ;;
         /status) words="" options="--user --as" ;;

@@ -63,7 +63,8 @@ complete -c sinchctl -n '__fish_seen_subcommand_from call' -s p -l play -r -F -d
 complete -c sinchctl -n '__fish_seen_subcommand_from call' -s r -l record -r -F -d 'record the call as a stereo WAV file: left what is sent, right what is heard'
 complete -c sinchctl -n '__fish_seen_subcommand_from call' -s d -l duration -x -d 'hang up this long after the call was established'
 complete -c sinchctl -n '__fish_seen_subcommand_from call' -l hangup-after-play -d 'hang up when the file of --play has been sent'
-complete -c sinchctl -n '__fish_seen_subcommand_from call' -l timeout -x -d 'give up when nobody has answered after this time and exit with 12'
+complete -c sinchctl -n '__fish_seen_subcommand_from call' -l ring-timeout -x -d 'give up when nobody has answered after this time and exit with 12'
+complete -c sinchctl -n '__fish_seen_subcommand_from call' -l timeout -x -d 'end the call when it is not over after this time and exit with 124'
 complete -c sinchctl -n '__fish_seen_subcommand_from call' -l detach -d 'return when the call is established; it goes on in the client\'s background'
 complete -c sinchctl -n '__fish_seen_subcommand_from call' -l header -x -d 'a header \'x-name: value\' that the called client can read'
 complete -c sinchctl -n '__fish_seen_subcommand_from call' -l token-file -r -F -d 'read the token from this file; - is standard input'
@@ -77,6 +78,7 @@ complete -c sinchctl -n '__fish_seen_subcommand_from answer' -s r -l record -r -
 
 complete -c sinchctl -n '__fish_seen_subcommand_from hangup' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
 complete -c sinchctl -n '__fish_seen_subcommand_from hangup' -l all -d 'end every call of the client'
+complete -c sinchctl -n '__fish_seen_subcommand_from hangup' -l busy -d 'refuse an incoming call as busy instead of declining it'
 
 complete -c sinchctl -n '__fish_seen_subcommand_from mute' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
 

@@ -64,7 +64,8 @@ public enum AgentProcess {
             _ = try AgentLauncher.ensureEnvironment(paths: configuration.paths)
         }
         let service = try AgentService(
-            options: options, configuration: configuration, log: AgentLog(directory: configuration.paths.stateDirectory))
+            options: options, configuration: configuration, log: AgentLog(directory: configuration.paths.stateDirectory)
+        )
         let ending = Ending()
         await service.setTerminationHandler { ending.finish(.ok) }
         let watcher = await Self.watchSignals(service, ending)

@@ -108,7 +108,9 @@ struct ReasonHeader {
                 parts[parts.count - 1].append(character)
             }
         }
-        return parts.map { part in String(part.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed()) }
+        return parts.map { part in
+            String(part.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+        }
     }
 
     private static func unquoted(_ value: Substring) -> String {

@@ -107,7 +107,8 @@ public final class SIPTransportSet: @unchecked Sendable {
         case .udp:
             completion(Result { () throws(NetworkError) in try openUDP(toward: remote) })
         case .tcp:
-            adopt(TCPConnection.connect(loop: loop, to: remote, timeout: timeout), isOpen: false, completion: completion)
+            adopt(
+                TCPConnection.connect(loop: loop, to: remote, timeout: timeout), isOpen: false, completion: completion)
         case .tls, .ws, .wss:
             completion(
                 .failure(

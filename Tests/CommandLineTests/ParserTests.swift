@@ -67,7 +67,7 @@ private func complaint(_ arguments: String...) -> String? {
 
     @Test func defaultsAreNotGiven() throws {
         let parsed = try parse("call", "bob")
-        #expect(parsed.duration("timeout") == .seconds(60))
+        #expect(parsed.duration("ring-timeout") == .seconds(60))
         #expect(!parsed.isGiven("timeout"))
         #expect(parsed.string("play") == nil)
         #expect(parsed.duration("duration") == nil)
