@@ -25,6 +25,9 @@ public actor AgentService {
     var events = EventHistory()
     var waiters: [Waiter] = []
     var isMuted = false
+    private(set) var isEnding = false
+    var parentWatch: ProcessWatch?
+    var environmentWatch: ProcessWatch?
     private var startContinuation: CheckedContinuation<Result<Void, CommandFailure>, Never>?
     private var startedAt = Date()
     private var onTermination: (@Sendable () -> Void)?
@@ -80,6 +83,11 @@ public actor AgentService {
 
     /// Ends every call, un-registers, and calls the termination handler.
     public func terminate() async {
+        isEnding = true
+        startContinuation?.resume(
+            returning: .failure(
+                CommandFailure(exit: .terminated, step: "registering", message: "ended before it was registered")))
+        startContinuation = nil
         await client.terminate()
         record("terminated", call: nil)
         onTermination?()
@@ -120,7 +128,7 @@ public actor AgentService {
         call.delegate = delegate
         calls.append(call)
         var media = SinchCallMedia()
-        media.recording = options.record
+        media.recording = recordingPath(for: call)
         media.hangsUpAfterPlaying = options.hangUpAfterPlay
         call.media = media
         record("incoming", call: call)
@@ -141,6 +149,18 @@ public actor AgentService {
         record(event, call: call)
     }
 
+    /// The file that a call is recorded to. While another call is being recorded to it, one beside it: two calls in
+    /// one file would destroy each other.
+    func recordingPath(for call: SinchCall) -> String? {
+        guard let path = options.record else { return nil }
+        guard calls.contains(where: { $0 !== call && $0.media.recording == path }) else { return path }
+        let stem = path.hasSuffix(".wav") ? String(path.dropLast(4)) : path
+        return "\(stem)-\(call.callId.prefix(8)).wav"
+    }
+
+    /// Whether calls can be made and arrive, as far as is known.
+    var isRegistered: Bool { client.isStarted && events.lastRegistrationEvent == "registered" }
+
     // MARK: Events
 
     func record(_ name: String, call: SinchCall?, message: String? = nil) {
@@ -156,9 +176,15 @@ public actor AgentService {
     /// The call that a command means: the named one, or the only one.
     func call(named id: String?) throws(CommandFailure) -> SinchCall {
         if let id {
-            guard let call = calls.first(where: { $0.callId.hasPrefix(id) }) else {
+            let meant = id.isEmpty ? [] : calls.filter { $0.callId.hasPrefix(id) }
+            guard let call = meant.first else {
                 throw CommandFailure(
                     exit: .unreachable, message: "\(user) has no call '\(id)'", hint: "see: sinchctl calls")
+            }
+            guard meant.count == 1 || call.callId == id else {
+                throw CommandFailure(
+                    exit: .usage, message: "\(meant.count) calls of \(user) begin with '\(id)'",
+                    hint: "name more of the identifier; see: sinchctl calls --json")
             }
             return call
         }
