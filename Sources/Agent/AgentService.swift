@@ -7,6 +7,7 @@ import Network
 import Primitives
 import SinchRTC
 import Synchronization
+import Token
 
 /// One user's client and everything that commands can ask of it. An actor on the signalling loop.
 public actor AgentService {
@@ -26,6 +27,8 @@ public actor AgentService {
     var waiters: [Waiter] = []
     var isMuted = false
     private(set) var isEnding = false
+    /// Why there is no token: more exact than what the library can say of it.
+    private var tokenFailure: CommandFailure?
     var parentWatch: ProcessWatch?
     var environmentWatch: ProcessWatch?
     private var startContinuation: CheckedContinuation<Result<Void, CommandFailure>, Never>?
@@ -108,8 +111,9 @@ public actor AgentService {
     }
 
     func clientFailed(_ error: any Error) {
+        let isTokenMissing = (error as? SinchError)?.code == .noCredentials
         let failure =
-            (error as? SinchError).map { CommandFailure($0) }
+            (isTokenMissing ? tokenFailure : nil) ?? (error as? SinchError).map { CommandFailure($0) }
             ?? (error as? CommandFailure) ?? CommandFailure(exit: .internalError, message: "\(error)")
         record("registrationFailed", call: nil, message: failure.description)
         startContinuation?.resume(returning: .failure(failure))
@@ -261,6 +265,11 @@ private final class AgentDelegate: SinchClientDelegate, SinchCallClientDelegate,
             do {
                 callback.register(withJWT: try await tokens.token(for: client.userId))
             } catch {
+                let failure =
+                    (error as? CommandFailure) ?? (error as? SinchError).map { CommandFailure($0) }
+                    ?? (error as? TokenError).map { CommandFailure($0) }
+                    ?? CommandFailure(exit: .registrationRefused, step: "token", message: "\(error)")
+                service.perform { $0.tokenFailure = failure }
                 callback.registerDidFail(error: error)
             }
         }

@@ -96,8 +96,9 @@ public enum TokenText {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw CommandFailure(
-                exit: .inputMissing, step: "token",
-                message: "cannot read the token file \(path): \(String(cString: strerror(errno)))")
+                exit: errno == ENOENT || errno == ENOTDIR ? .inputMissing : .ioError, step: "token",
+                message: "cannot read the token file \(path): \(String(cString: strerror(errno)))",
+                hint: "check the path and the file's mode")
         }
         defer { close(descriptor) }
         return try read(descriptor: descriptor, source: path)
@@ -121,11 +122,27 @@ public enum TokenText {
         return try check(bytes, source: source)
     }
 
+    /// Whether a word has a token's form (RFC 7515, 3.1): three parts of base64url. What they say is the platform's to
+    /// judge.
+    private static func isCompactToken(_ word: Substring) -> Bool {
+        let parts = word.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 3
+            && parts.allSatisfy { part in
+                !part.isEmpty
+                    && part.allSatisfy { byte in
+                        switch byte {
+                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                        default: false
+                        }
+                    }
+            }
+    }
+
     /// Checks that bytes hold one token and nothing else.
     public static func check(_ bytes: [UInt8], source: String) throws(CommandFailure) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
         let words = text.split(whereSeparator: \.isWhitespace)
-        guard words.count == 1, let word = words.first, word.utf8.count <= 8_192 else {
+        guard words.count == 1, let word = words.first, word.utf8.count <= 8_192, isCompactToken(word) else {
             throw CommandFailure(
                 exit: .dataUnusable, step: "token", message: "\(source) does not hold one registration token",
                 hint: "a token is three base64url parts joined by dots, and nothing else")

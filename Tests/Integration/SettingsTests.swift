@@ -112,7 +112,7 @@ struct SettingsTests {
             let file = try #require(try EnvironmentFile.running(world.runtime + "/environment.json"))
             try world.configure(
                 """
-                { profiles: { wrong: { applicationKey: "\(file.applicationKey)", applicationSecret: "\(Self.secret)",
+                { profiles: { default: {}, wrong: { applicationKey: "\(file.applicationKey)", applicationSecret: "\(Self.secret)",
                   environmentHost: "\(file.host):\(file.port)" } } }
                 """)
             for transport in ["udp", "tcp"] {

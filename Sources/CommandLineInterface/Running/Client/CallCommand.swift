@@ -119,6 +119,7 @@ private struct CallConversation {
     private func progress(_ event: String, _ call: CallReport) -> String {
         let delay = call.delays[event].map { " after \(Numbers.milliseconds($0))" } ?? ""
         return switch event {
+        case "initiating": "calling \(call.remote)"
         case "progressing": "the environment is working on the call\(delay)"
         case "ringing": "\(call.remote) is ringing\(delay)"
         case "answered": "\(call.remote) answered\(delay)"

@@ -19,9 +19,9 @@ extension ParsedCommand {
         if has("max-calls") { options.maximumCalls = integer("max-calls") }
         if let path = string("token-file"), path != "-" {
             options.tokenFile = context.absolute(path: path)
-            _ = try TokenInput.read(path: path)
+            _ = try TokenText.read(path: context.absolute(path: path))
         } else if string("token-file") == "-" || integer("token-fd") != nil {
-            options.token = try token(context)
+            options.token = try TokenText.check(Array(token(context).utf8), source: "what was given as the token")
         }
         return options
     }
