@@ -28,7 +28,7 @@ public actor AgentService {
     var isMuted = false
     private(set) var isEnding = false
     /// Why there is no token: more exact than what the library can say of it.
-    private var tokenFailure: CommandFailure?
+    var tokenFailure: CommandFailure?
     var parentWatch: ProcessWatch?
     var environmentWatch: ProcessWatch?
     private var startContinuation: CheckedContinuation<Result<Void, CommandFailure>, Never>?

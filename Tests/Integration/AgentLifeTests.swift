@@ -150,8 +150,9 @@ struct AgentLifeTests {
     @Test(arguments: ["udp", "tcp"])
     func environmentRestart(transport: String) async throws {
         try await Scratch.with { world in
-            try await world.start("alice", "--capture", "tone:440", "--transport", transport)
-            try await world.start("bob", "--auto-answer", "--capture", "tone:600", "--transport", transport)
+            try world.configure("{ profiles: { default: { transport: \"\(transport)\" } } }")
+            try await world.start("alice", "--capture", "tone:440")
+            try await world.start("bob", "--auto-answer", "--capture", "tone:600")
             try await world.must("call", "bob", "--as", "alice", "--detach")
             let pid = try #require(try await world.must("environment", "status", "--json").document()["pid"]?.integer)
             kill(pid_t(pid), SIGKILL)

@@ -117,7 +117,8 @@ struct SettingsTests {
                 """)
             for transport in ["udp", "tcp"] {
                 try await world.run(
-                    "start", "--user", "alice", "--profile", "wrong", "--transport", transport, "--json"
+                    "start", "--user", "alice", "--profile", "wrong", "--json",
+                    environment: ["SINCHCTL_TRANSPORT": transport]
                 ).expectFailure(.registrationRefused, "token")
             }
             let token = try RegistrationToken.sign(
