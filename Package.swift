@@ -89,6 +89,8 @@ let package = Package(
         .testTarget(name: "AgentTests", dependencies: ["Agent", "Network"]),
         .testTarget(
             name: "CommandLineTests", dependencies: ["CommandLineInterface", "Configuration"], exclude: ["Snapshots"]),
-        .testTarget(name: "Integration", dependencies: ["Audio", "Network", "SinchRTC"]),
+        .testTarget(
+            name: "Integration",
+            dependencies: ["Agent", "Audio", "CSys", "Configuration", "Network", "Primitives", "Token", "sinchctl"]),
     ]
 )

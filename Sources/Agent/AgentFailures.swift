@@ -1,6 +1,7 @@
 import Audio
 import Configuration
 import SinchRTC
+import Token
 
 extension ExitCode {
     /// The exit code for a device or file that cannot be used.
@@ -49,5 +50,10 @@ extension CommandFailure {
     /// The failure for a device or file that cannot be used.
     public init(_ error: AudioError) {
         self.init(exit: ExitCode(error), message: error.message, hint: error.hint)
+    }
+
+    /// The failure for a token that cannot be used.
+    public init(_ error: TokenError) {
+        self.init(exit: .dataUnusable, step: "token", message: error.message, hint: error.hint)
     }
 }

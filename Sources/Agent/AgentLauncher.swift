@@ -4,6 +4,7 @@ import Glibc
 import Network
 import Primitives
 import SinchEnvironment
+import SinchRTC
 
 /// Where the parts of an agent live: its socket, its lock and its log, by user.
 public struct AgentPlaces: Sendable {
@@ -14,13 +15,16 @@ public struct AgentPlaces: Sendable {
     /// What the background process says besides its protocol.
     public let log: String
 
-    /// The places for a user. User ids hold no path characters; they are checked before.
+    /// The places for a user; makes the directories.
+    ///
+    /// - Throws: `usage` for a user id that breaks the rules: it becomes part of a path here.
     public init(user: String, paths: Paths) throws(CommandFailure) {
+        try Self.check(user)
         do {
             let runtime = try paths.prepareRuntimeDirectory()
             let state = try paths.prepareStateDirectory()
             let name = Self.fileName(user)
-            socket = try paths.socketPath(name + ".sock")
+            socket = try paths.socketPath(name + Self.socketSuffix)
             lock = runtime + "/" + name + ".lock"
             log = state + "/" + name + ".log"
         } catch {
@@ -30,20 +34,48 @@ public struct AgentPlaces: Sendable {
 
     /// The control socket of a user's agent, whether or not one runs; creates nothing.
     public static func socket(user: String, paths: Paths) throws(CommandFailure) -> String {
+        try check(user)
         do {
-            return try paths.socketPath(fileName(user) + ".sock")
+            return try paths.socketPath(fileName(user) + socketSuffix)
         } catch {
             throw error.commandFailure
+        }
+    }
+
+    /// The control sockets in the runtime directory, in the order of their names; whether they answer is another matter.
+    public static func sockets(in paths: Paths) -> [String] {
+        guard let directory = opendir(paths.runtimeDirectory) else { return [] }
+        defer { closedir(directory) }
+        var found: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard name.hasPrefix(prefix), name.hasSuffix(socketSuffix) else { continue }
+            found.append(paths.runtimeDirectory + "/" + name)
+        }
+        return found.sorted()
+    }
+
+    /// The files of clients are told from those of the environment by it: a user may be called `environment`.
+    private static let prefix = "client-"
+    private static let socketSuffix = ".sock"
+
+    private static func check(_ user: String) throws(CommandFailure) {
+        do {
+            try SinchRTC.checkUserId(user)
+        } catch {
+            throw CommandFailure(error)
         }
     }
 
     /// A file name for a user id, which may be 255 bytes long while a socket's path may not: long ones are cut and told
     /// apart by a hash.
     private static func fileName(_ user: String) -> String {
-        guard user.utf8.count > 40 else { return user }
+        guard user.utf8.count > 40 else { return prefix + user }
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in user.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return user.prefix(24) + "." + String(hash, radix: 16)
+        return prefix + user.prefix(24) + "." + String(hash, radix: 16)
     }
 }
 

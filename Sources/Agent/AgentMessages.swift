@@ -29,6 +29,14 @@ public struct AgentRequest: Codable, Sendable {
     /// Its arguments.
     public var params: JSONValue?
 
+    /// Whether it is of this protocol, with an id that may be one.
+    var isWellFormed: Bool {
+        switch id {
+        case .array, .object, .bool: false
+        default: jsonrpc == "2.0"
+        }
+    }
+
     /// Creates a request.
     public init(id: Int64, method: String, params: JSONValue? = nil) {
         self.id = .integer(id)

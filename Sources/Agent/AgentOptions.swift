@@ -33,8 +33,8 @@ public struct AgentOptions: Codable, Sendable, Equatable {
     public var token: String?
     /// A private file that holds that token on its way to the background process, which removes it.
     public var tokenHandover: String?
-    /// Whether the agent ends with the process that started it (a client for one call).
-    public var endsWithParent = false
+    /// The process that started the agent, when the agent shall end with it (a client for one call).
+    public var parent: Int32?
 
     /// Options for a user, everything else by default.
     public init(user: String) {

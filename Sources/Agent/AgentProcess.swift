@@ -1,5 +1,4 @@
 import Configuration
-import CSys
 import FoundationEssentials
 import Glibc
 import Network
@@ -44,7 +43,6 @@ public enum AgentProcess {
     private static func live(
         options: AgentOptions, pipe: ReadinessPipe?, ready: @Sendable (JSONValue) -> Void
     ) async throws(CommandFailure) -> ExitCode {
-        if options.endsWithParent { _ = csys_set_parent_death_signal(SIGTERM) }
         let configuration = try AgentConfiguration.load(options)
         let places = try AgentPlaces(user: options.user, paths: configuration.paths)
         let lock: FileLock
@@ -69,6 +67,9 @@ public enum AgentProcess {
         let ending = Ending()
         await service.setTerminationHandler { ending.finish(.ok) }
         let watcher = await Self.watchSignals(service, ending)
+        if let parent = options.parent, await !service.follow(parent: parent) {
+            throw CommandFailure(exit: .terminated, step: "starting", message: "the command that wanted the client ended")
+        }
         switch await service.start() {
         case .success: break
         case .failure(let failure):
@@ -81,6 +82,9 @@ public enum AgentProcess {
         } catch {
             await service.terminate()
             throw CommandFailure(exit: .cannotCreate, step: "starting", message: error.message)
+        }
+        if configuration.profile.usesEmbeddedEnvironment {
+            await service.watchEnvironment(file: configuration.paths.environmentFile)
         }
         let status = await service.status()
         Readiness(ready: status).report(to: pipe)

@@ -11,6 +11,9 @@ public actor AgentServer {
     private nonisolated let loop: EventLoop
     private var listener: UnixListener?
     private var connections: [ObjectIdentifier: AgentConnection] = [:]
+    /// The keys of `connections` in the order in which they came.
+    private var order: [ObjectIdentifier] = []
+    private static let maximumConnections = 64
 
     /// The signalling loop of this process.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -24,7 +27,7 @@ public actor AgentServer {
     /// Listens on the socket; only processes of the same user are let in.
     public func listen(path: String) throws(NetworkError) {
         var options = UnixListener.Options()
-        options.maximumConnections = 64
+        options.maximumConnections = Self.maximumConnections
         options.connection.sendQueueLimit = 4 << 20
         let listener = try UnixListener(loop: loop, path: path, options: options)
         listener.onConnection = { [weak self] connection in
@@ -40,12 +43,24 @@ public actor AgentServer {
     }
 
     private func accept(_ stream: UnixConnection) {
+        makeRoom()
         let connection = AgentConnection(stream: stream, service: service)
         let key = ObjectIdentifier(connection)
         connections[key] = connection
+        order.append(key)
         connection.onEnd = { [weak self] in
-            self?.assumeIsolated { $0.connections[key] = nil }
+            self?.assumeIsolated { server in
+                server.connections[key] = nil
+                server.order.removeAll { $0 == key }
+            }
         }
+    }
+
+    /// Connections that nobody uses give way to new ones, the oldest first, so that `status` is always answered.
+    private func makeRoom() {
+        guard connections.count >= Self.maximumConnections - 8 else { return }
+        guard let oldest = order.lazy.compactMap({ self.connections[$0] }).first(where: \.isIdle) else { return }
+        oldest.close()
     }
 }
 
@@ -58,6 +73,9 @@ final class AgentConnection: @unchecked Sendable {
     private var listener: UInt64?
     /// Calls that this connection's command placed and stays with.
     private var followed: [String] = []
+    /// Requests that are not answered yet.
+    private var inFlight = 0
+    private static let maximumInFlight = 64
     private(set) var isClosed = false
     var onEnd: (@Sendable () -> Void)?
 
@@ -70,12 +88,14 @@ final class AgentConnection: @unchecked Sendable {
 
     private func receive(_ bytes: [UInt8]) {
         pending += bytes
-        while let end = pending.firstIndex(of: 0x0A) {
-            let line = Array(pending[..<end])
-            pending.removeSubrange(...end)
-            if !line.allSatisfy({ $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }) { handle(line) }
+        var begin = pending.startIndex
+        while let end = pending[begin...].firstIndex(of: 0x0A) {
+            let line = pending[begin..<end]
+            begin = end + 1
+            if !line.allSatisfy({ $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }) { handle(Array(line)) }
             if isClosed { return }
         }
+        pending.removeSubrange(..<begin)
         if pending.count > AgentProtocol.longestLine {
             pending = []
             respond(id: nil, code: -32_600, message: "a line is longer than \(AgentProtocol.longestLine) bytes")
@@ -89,20 +109,39 @@ final class AgentConnection: @unchecked Sendable {
             stream.close()
             return
         }
-        guard let request = try? JSONDecoder().decode(AgentRequest.self, from: Data(line)) else {
+        guard let request = try? JSONDecoder().decode(AgentRequest.self, from: Data(line)), request.isWellFormed else {
             let isJSON = (try? JSONDecoder().decode(JSONValue.self, from: Data(line))) != nil
             respond(
                 id: nil, code: isJSON ? -32_600 : -32_700,
                 message: isJSON ? "the line is no JSON-RPC 2.0 request" : "the line is no JSON")
             return
         }
-        Task { [service] in
-            let outcome = await service.handle(request, on: self)
-            await service.onLoop { self.finish(request, outcome) }
+        guard inFlight < Self.maximumInFlight else {
+            respond(
+                id: request.id, code: -32_000,
+                message: "\(Self.maximumInFlight) requests of this connection wait for their answers; send fewer at a time")
+            return
+        }
+        inFlight += 1
+        // The task inherits the service's isolation, so requests begin in the order in which they arrived.
+        service.assumeIsolated { service in
+            _ = Task {
+                let outcome = await service.handle(request, on: self)
+                self.finish(request, outcome)
+            }
         }
     }
 
+    /// Whether nothing would be lost by closing it.
+    var isIdle: Bool { inFlight == 0 && listener == nil && followed.isEmpty }
+
+    func close() {
+        stream.close()
+        closed()
+    }
+
     private func finish(_ request: AgentRequest, _ outcome: Result<JSONValue, AgentErrorObject>) {
+        inFlight -= 1
         guard let id = request.id else { return }
         switch outcome {
         case .success(let result): send(AgentResponse(id: id, result: result))

@@ -112,7 +112,7 @@ extension AgentService {
             call = try self.call(named: parameters.call)
         }
         var media = try parameters.media()
-        media.recording = media.recording ?? options.record
+        media.recording = media.recording ?? recordingPath(for: call)
         call.media = media
         call.answer()
         return JSONConversion.value(CallReport(call))
@@ -147,7 +147,7 @@ extension AgentService {
         var reports: [JSONValue] = []
         for call in calls { reports.append(JSONConversion.value(await reportWithStatistics(call))) }
         return .object([
-            "active": .array(reports), "ended": .array(ended.suffix(20).map { JSONConversion.value($0) }),
+            "active": .array(reports), "ended": .array(ended.reversed().map { JSONConversion.value($0) }),
         ])
     }
 
@@ -194,7 +194,7 @@ extension AgentService {
         let candidates = calls.filter { callId == nil || $0.callId.hasPrefix(callId ?? "") }
         switch condition {
         case "registered":
-            return client.isStarted ? .object(["registered": .bool(true), "user": .string(user)]) : nil
+            return isRegistered ? .object(["registered": .bool(true), "user": .string(user)]) : nil
         case "incoming":
             return report(candidates.first { $0.direction == .incoming && $0.state == .initiating })
         case "established":

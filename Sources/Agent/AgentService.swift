@@ -7,6 +7,7 @@ import Network
 import Primitives
 import SinchRTC
 import Synchronization
+import Token
 
 /// One user's client and everything that commands can ask of it. An actor on the signalling loop.
 public actor AgentService {
@@ -25,6 +26,11 @@ public actor AgentService {
     var events = EventHistory()
     var waiters: [Waiter] = []
     var isMuted = false
+    private(set) var isEnding = false
+    /// Why there is no token: more exact than what the library can say of it.
+    var tokenFailure: CommandFailure?
+    var parentWatch: ProcessWatch?
+    var environmentWatch: ProcessWatch?
     private var startContinuation: CheckedContinuation<Result<Void, CommandFailure>, Never>?
     private var startedAt = Date()
     private var onTermination: (@Sendable () -> Void)?
@@ -80,6 +86,11 @@ public actor AgentService {
 
     /// Ends every call, un-registers, and calls the termination handler.
     public func terminate() async {
+        isEnding = true
+        startContinuation?.resume(
+            returning: .failure(
+                CommandFailure(exit: .terminated, step: "registering", message: "ended before it was registered")))
+        startContinuation = nil
         await client.terminate()
         record("terminated", call: nil)
         onTermination?()
@@ -100,8 +111,9 @@ public actor AgentService {
     }
 
     func clientFailed(_ error: any Error) {
+        let isTokenMissing = (error as? SinchError)?.code == .noCredentials
         let failure =
-            (error as? SinchError).map { CommandFailure($0) }
+            (isTokenMissing ? tokenFailure : nil) ?? (error as? SinchError).map { CommandFailure($0) }
             ?? (error as? CommandFailure) ?? CommandFailure(exit: .internalError, message: "\(error)")
         record("registrationFailed", call: nil, message: failure.description)
         startContinuation?.resume(returning: .failure(failure))
@@ -120,7 +132,7 @@ public actor AgentService {
         call.delegate = delegate
         calls.append(call)
         var media = SinchCallMedia()
-        media.recording = options.record
+        media.recording = recordingPath(for: call)
         media.hangsUpAfterPlaying = options.hangUpAfterPlay
         call.media = media
         record("incoming", call: call)
@@ -141,6 +153,18 @@ public actor AgentService {
         record(event, call: call)
     }
 
+    /// The file that a call is recorded to. While another call is being recorded to it, one beside it: two calls in
+    /// one file would destroy each other.
+    func recordingPath(for call: SinchCall) -> String? {
+        guard let path = options.record else { return nil }
+        guard calls.contains(where: { $0 !== call && $0.media.recording == path }) else { return path }
+        let stem = path.hasSuffix(".wav") ? String(path.dropLast(4)) : path
+        return "\(stem)-\(call.callId.prefix(8)).wav"
+    }
+
+    /// Whether calls can be made and arrive, as far as is known.
+    var isRegistered: Bool { client.isStarted && events.lastRegistrationEvent == "registered" }
+
     // MARK: Events
 
     func record(_ name: String, call: SinchCall?, message: String? = nil) {
@@ -156,9 +180,15 @@ public actor AgentService {
     /// The call that a command means: the named one, or the only one.
     func call(named id: String?) throws(CommandFailure) -> SinchCall {
         if let id {
-            guard let call = calls.first(where: { $0.callId.hasPrefix(id) }) else {
+            let meant = id.isEmpty ? [] : calls.filter { $0.callId.hasPrefix(id) }
+            guard let call = meant.first else {
                 throw CommandFailure(
                     exit: .unreachable, message: "\(user) has no call '\(id)'", hint: "see: sinchctl calls")
+            }
+            guard meant.count == 1 || call.callId == id else {
+                throw CommandFailure(
+                    exit: .usage, message: "\(meant.count) calls of \(user) begin with '\(id)'",
+                    hint: "name more of the identifier; see: sinchctl calls --json")
             }
             return call
         }
@@ -235,6 +265,11 @@ private final class AgentDelegate: SinchClientDelegate, SinchCallClientDelegate,
             do {
                 callback.register(withJWT: try await tokens.token(for: client.userId))
             } catch {
+                let failure =
+                    (error as? CommandFailure) ?? (error as? SinchError).map { CommandFailure($0) }
+                    ?? (error as? TokenError).map { CommandFailure($0) }
+                    ?? CommandFailure(exit: .registrationRefused, step: "token", message: "\(error)")
+                service.perform { $0.tokenFailure = failure }
                 callback.registerDidFail(error: error)
             }
         }

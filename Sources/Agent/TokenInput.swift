@@ -4,6 +4,29 @@ import Token
 
 /// Reads tokens from where others cannot see them.
 public enum TokenInput {
+    /// A token for registering, which must at least have a token's form (RFC 7515, 3.1): three parts of base64url. What
+    /// they say is the platform's to judge.
+    public static func compact(_ text: String, from origin: String) throws(CommandFailure) -> String {
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let isCompact =
+            parts.count == 3
+            && parts.allSatisfy { part in
+                !part.isEmpty
+                    && part.allSatisfy { byte in
+                        switch byte {
+                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                        default: false
+                        }
+                    }
+            }
+        guard isCompact else {
+            throw CommandFailure(
+                exit: .dataUnusable, step: "token", message: "\(origin) does not hold one registration token",
+                hint: "a token is three base64url parts joined by dots, and nothing else")
+        }
+        return text
+    }
+
     /// Reads a token from a file.
     public static func read(path: String) throws(CommandFailure) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)

@@ -72,7 +72,7 @@ struct TokenProvider: Sendable {
             return try SinchJWT.sign(
                 applicationKey: file.applicationKey, applicationSecret: file.applicationSecret, userId: user)
         case .file(let path):
-            return try TokenInput.read(path: path)
+            return try TokenInput.compact(TokenInput.read(path: path), from: path)
         case .command(let command):
             let loop = try signallingLoop.get()
             let name = command.first ?? ""
@@ -83,7 +83,8 @@ struct TokenProvider: Sendable {
                     .noCredentials, "the token command '\(name)' failed: \(result.status)",
                     hint: "run it by hand to see why", step: "token")
             }
-            return try TokenInput.checked(result.output, from: "the output of '\(name)'")
+            let origin = "the output of '\(name)'"
+            return try TokenInput.compact(TokenInput.checked(result.output, from: origin), from: origin)
         }
     }
 }

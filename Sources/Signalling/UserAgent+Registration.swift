@@ -30,6 +30,12 @@ extension UserAgent {
         settle(at: now)
     }
 
+    /// Registers now instead of at the next refresh or retry; nothing when a REGISTER is under way.
+    public mutating func renewRegistration(at now: MonotonicTime) {
+        registration?.start(at: now)
+        settle(at: now)
+    }
+
     /// Removes the binding; `.registration(.unregistered)` follows, at the latest after the machine's bound.
     public mutating func unregister(at now: MonotonicTime) {
         registration?.unregister(at: now)

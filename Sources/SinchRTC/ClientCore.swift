@@ -125,6 +125,12 @@ actor ClientCore {
         drain()
     }
 
+    func renewRegistration() {
+        guard isRunning, hasBeenRegistered, terminationCompletions.isEmpty else { return }
+        agent.renewRegistration(at: loop.now)
+        drain()
+    }
+
     func terminate(completion: @escaping @Sendable () -> Void) {
         guard !isTerminated else {
             completion()

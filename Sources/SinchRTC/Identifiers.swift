@@ -1,3 +1,8 @@
+/// Checks a user id against the published rule, for programs that make file names or the like of it.
+package func checkUserId(_ userId: String) throws(SinchError) {
+    try Identifiers.checkUser(userId)
+}
+
 /// The published rules for identifiers (limits of the client API), checked before anything reaches the wire.
 enum Identifiers {
     /// At most 255 bytes of `A-Z a-z 0-9 - _ =`.

@@ -44,6 +44,12 @@ public final class SinchClient: Sendable {
         core.perform { $0.start() }
     }
 
+    /// Registers again now, because the network or the platform has changed; calls go on. Does nothing before the first
+    /// registration.
+    public func renewRegistration() {
+        core.perform { $0.renewRegistration() }
+    }
+
     /// Ends every call, removes the registration and closes all connections; at most two seconds of it.
     public func terminateGracefully() {
         core.perform { $0.terminate(completion: {}) }

@@ -5,7 +5,8 @@ import Glibc
 extension ParsedCommand {
     /// A token from `--token-file`, `--token-fd`, the argument TOKEN, or standard input.
     func token(_ context: CommandContext) throws(CommandFailure) -> String {
-        let argument = argument("TOKEN")
+        let takesArgument = command.arguments.contains { $0.name == "TOKEN" }
+        let argument = takesArgument ? argument("TOKEN") : nil
         if let argument, argument != "-" {
             guard !isGiven("token-file"), !isGiven("token-fd") else {
                 throw CommandFailure(

@@ -65,8 +65,8 @@ extension CommandTable {
         summary: "end a client: hang up, un-register, exit",
         discussion: """
             Ends a client gracefully: its calls are hung up, its registration is removed, and the command returns \
-            when the process is gone. With --all every client of this user of the machine is ended; the embedded \
-            environment ends with the last client that needs it.
+            when the process is gone. With --all every client of this user of the machine is ended. The embedded \
+            environment goes on for the next client; sinchctl environment stop ends it.
             """,
         options: [
             CommandOption(

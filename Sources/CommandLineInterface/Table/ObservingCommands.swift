@@ -20,7 +20,10 @@ extension CommandTable {
     private static let calls = Command(
         name: "calls", group: .observe,
         summary: "list calls",
-        discussion: "Lists the calls that a client has, or had since it was started, the newest first.",
+        discussion: """
+            Lists the calls that the running clients have, or had since they were started, the newest first; with \
+            --as those of one client.
+            """,
         options: [
             .client,
             .flag("active", "only calls that have not ended"),

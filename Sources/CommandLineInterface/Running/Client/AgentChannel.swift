@@ -1,4 +1,5 @@
 import Agent
+import CSys
 import Configuration
 import FoundationEssentials
 import Glibc
@@ -9,7 +10,7 @@ import Network
 /// It blocks and uses no event loop, so that `sinchctl status` costs a few milliseconds.
 final class AgentChannel {
     /// Whose agent this is.
-    let user: String
+    private(set) var user: String
     private let client: UnixLineClient
     private var nextId: Int64 = 1
     private var events: [AgentEvent] = []
@@ -19,24 +20,10 @@ final class AgentChannel {
         self.client = client
     }
 
-    /// Users whose agents have a socket in the runtime directory; whether they answer is another matter.
-    static func users(_ paths: Paths) -> [String] {
-        guard let directory = opendir(paths.runtimeDirectory) else { return [] }
-        defer { closedir(directory) }
-        var users: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name.hasSuffix(".sock") { users.append(String(name.dropLast(5))) }
-        }
-        return users.sorted()
-    }
-
     /// Connects to a user's agent; without a user to the only one that runs.
     static func connect(user: String?, paths: Paths) throws(CommandFailure) -> AgentChannel {
         if let user {
-            guard let channel = try open(user: user, paths: paths) else {
+            guard let channel = try open(AgentPlaces.socket(user: user, paths: paths), user: user) else {
                 throw CommandFailure(
                     exit: .unreachable, message: "no client for \(user) is running",
                     hint: "start one: sinchctl start --user \(user)")
@@ -58,12 +45,19 @@ final class AgentChannel {
 
     /// Every agent that answers.
     static func all(_ paths: Paths) -> [AgentChannel] {
-        users(paths).compactMap { try? open(user: $0, paths: paths) }
+        AgentPlaces.sockets(in: paths).compactMap { socket in
+            // The file's name is cut for long users: the agent itself says whose it is.
+            guard let channel = try? open(socket, user: nil), let hello = try? channel.request("hello"),
+                let user = hello["user"]?.string
+            else { return nil }
+            channel.user = user
+            return channel
+        }
     }
 
     /// Connects; nil when nobody serves the socket.
-    private static func open(user: String, paths: Paths) throws(CommandFailure) -> AgentChannel? {
-        let socket = try AgentPlaces.socket(user: user, paths: paths)
+    private static func open(_ socket: String, user: String?) throws(CommandFailure) -> AgentChannel? {
+        let user = user ?? socket
         do {
             return AgentChannel(user: user, client: try UnixLineClient(path: socket, timeout: .seconds(2)))
         } catch {
@@ -113,6 +107,30 @@ final class AgentChannel {
                 throw gone
             }
         }
+    }
+
+    /// Ends the agent and returns when its process is gone; by force when the time runs out.
+    ///
+    /// - Throws: `timeout` when it had to be killed.
+    func terminate(within limit: Duration) throws(CommandFailure) {
+        let deadline = ContinuousClock.now + limit
+        let pid = try request("hello", timeout: limit)["pid"]?.integer.flatMap { Int32(exactly: $0) } ?? 0
+        // A descriptor of the process, taken while it lives: its number may pass to another one afterwards.
+        let process = csys_pidfd_open(pid)
+        defer { if process >= 0 { close(process) } }
+        do {
+            _ = try request("terminate", timeout: max(.zero, deadline - .now))
+        } catch {
+            guard error.exit == .timeout else { throw error }
+        }
+        guard process >= 0 else { return }
+        var polled = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
+        let left = max(.zero, deadline - .now)
+        if poll(&polled, 1, Int32(clamping: left.components.seconds * 1_000) &+ 500) > 0 { return }
+        kill(pid, SIGKILL)
+        throw CommandFailure(
+            exit: .timeout, message: "the client for \(user) did not end in time and was killed",
+            hint: "its registration ends by itself")
     }
 
     /// What `nextEvent` found.

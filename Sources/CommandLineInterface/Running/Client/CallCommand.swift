@@ -13,7 +13,7 @@ import Network
     let signals = SignalInput([SIGINT, SIGTERM])
     let (channel, isOneShot) = try callChannel(parsed, context)
     defer {
-        if isOneShot { _ = try? channel.request("terminate", timeout: .seconds(5)) }
+        if isOneShot { try? channel.terminate(within: .seconds(5)) }
     }
     let placed = try channel.request("call", callParameters(parsed, context), timeout: .seconds(10))
     let conversation = CallConversation(
@@ -31,7 +31,7 @@ private func callChannel(
     }
     var options = try parsed.agentOptions(context, user: user)
     options.record = nil
-    options.endsWithParent = true
+    options.parent = getpid()
     let configuration = try AgentConfiguration.load(options)
     context.warnAboutSound(options, configuration)
     _ = try AgentLauncher.start(options, configuration: configuration, timeout: .seconds(30))
@@ -119,6 +119,7 @@ private struct CallConversation {
     private func progress(_ event: String, _ call: CallReport) -> String {
         let delay = call.delays[event].map { " after \(Numbers.milliseconds($0))" } ?? ""
         return switch event {
+        case "initiating": "calling \(call.remote)"
         case "progressing": "the environment is working on the call\(delay)"
         case "ringing": "\(call.remote) is ringing\(delay)"
         case "answered": "\(call.remote) answered\(delay)"

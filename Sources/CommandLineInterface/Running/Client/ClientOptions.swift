@@ -19,9 +19,10 @@ extension ParsedCommand {
         if has("max-calls") { options.maximumCalls = integer("max-calls") }
         if let path = string("token-file"), path != "-" {
             options.tokenFile = context.absolute(path: path)
-            _ = try TokenInput.read(path: path)
+            let file = context.absolute(path: path)
+            _ = try TokenInput.compact(TokenInput.read(path: file), from: "'\(path)'")
         } else if string("token-file") == "-" || integer("token-fd") != nil {
-            options.token = try token(context)
+            options.token = try TokenInput.compact(token(context), from: "what was given as the token")
         }
         return options
     }

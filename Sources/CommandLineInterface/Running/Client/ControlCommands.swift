@@ -60,7 +60,11 @@ extension ParsedCommand {
         switch try channel.nextEvent(timeout: .seconds(5)) {
         case .happened(let event):
             if event.event == "ended", let id = event.call?.id { pending.remove(id) }
-        case .nothing, .end: pending = []
+        case .end: pending = []
+        case .nothing:
+            throw CommandFailure(
+                exit: .timeout, step: "hangingUp", message: "the call of \(channel.user) did not end within 5 s",
+                hint: "see: sinchctl calls --as \(channel.user)")
         }
     }
     context.output.agentResult(result) { count == 1 ? "the call has ended" : "\(count) calls have ended" }
@@ -92,7 +96,7 @@ extension ParsedCommand {
     }
     var ended: [AgentValue] = []
     for channel in channels {
-        _ = try channel.request("terminate", timeout: parsed.duration("timeout") ?? .seconds(10))
+        try channel.terminate(within: parsed.duration("timeout") ?? .seconds(10))
         ended.append(.string(channel.user))
     }
     context.output.agentResult(.object(["terminated": .array(ended)])) {

@@ -43,12 +43,12 @@ private func report(_ status: AgentValue, _ context: CommandContext) {
     var options = try parsed.agentOptions(context, user: parsed.string("user") ?? "")
     options.capture = "silence"
     options.playback = "null"
-    options.endsWithParent = true
+    options.parent = getpid()
     let configuration = try AgentConfiguration.load(options)
     let status = try AgentLauncher.start(
         options, configuration: configuration, timeout: parsed.duration("timeout") ?? .seconds(30))
     let channel = try AgentChannel.connect(user: options.user, paths: configuration.paths)
-    _ = try channel.request("terminate", timeout: .seconds(5))
+    try channel.terminate(within: .seconds(5))
     report(status, context)
     return .ok
 }

@@ -13,7 +13,15 @@ import Primitives
         channels = AgentChannel.all(paths)
     }
     var clients: [AgentValue] = []
-    for channel in channels { clients.append(try channel.request("status")) }
+    for channel in channels {
+        do {
+            clients.append(try channel.request("status"))
+        } catch {
+            // One client that is stuck does not hide the others.
+            guard channels.count > 1 else { throw error }
+            context.output.warning(error.description)
+        }
+    }
     context.output.agentResult(.object(["clients": .array(clients)])) {
         guard !clients.isEmpty else { return "no client is running; start one: sinchctl start --user NAME" }
         return clients.map { statusText($0, context.output.terminal) }.joined(separator: "\n\n")
@@ -59,20 +67,26 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
 
 /// `sinchctl calls`
 @Sendable func runCalls(_ parsed: ParsedCommand, _ context: CommandContext) throws(CommandFailure) -> ExitCode {
-    let result = try parsed.channel(context).request("calls")
+    let user = parsed.string("as")
+    let channels =
+        user == nil ? AgentChannel.all(try parsed.paths(context)) : [try parsed.channel(context)]
+    if channels.isEmpty { _ = try parsed.channel(context) }
     let limit = parsed.integer("limit") ?? 20
-    func list(_ key: String) -> [AgentValue] {
-        if case .array(let values)? = result[key] { values } else { [] }
+    var calls: [AgentValue] = []
+    for channel in channels {
+        let result = try channel.request("calls")
+        calls += list(result, "active", of: channel.user)
+        if !parsed.flag("active") { calls += list(result, "ended", of: channel.user) }
     }
-    var calls = list("active")
-    if !parsed.flag("active") { calls += list("ended").reversed() }
+    // Times in UTC sort as text; the newest first.
+    calls.sort { ($0["times"]?["started"]?.string ?? "") > ($1["times"]?["started"]?.string ?? "") }
     calls = Array(calls.prefix(limit))
     context.output.agentResult(.object(["calls": .array(calls)])) {
         guard !calls.isEmpty else { return "no calls" }
-        var table = TextTable(["CALL", "DIRECTION", "REMOTE", "STATE", "DURATION", "END"])
+        var table = TextTable(["USER", "CALL", "DIRECTION", "REMOTE", "STATE", "DURATION", "END"])
         for call in calls {
             table.add([
-                String(call["id"]?.string?.prefix(8) ?? ""), call["direction"]?.string ?? "",
+                call["user"]?.string ?? "", String(call["id"]?.string?.prefix(8) ?? ""), call["direction"]?.string ?? "",
                 call["remote"]?.string ?? "", call["state"]?.string ?? "",
                 call["duration"]?.double.map { Numbers.seconds($0) } ?? "", call["end"]?["cause"]?.string ?? "",
             ])
@@ -80,6 +94,16 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
         return table.text(for: context.output.terminal)
     }
     return .ok
+}
+
+/// The calls under one member of the answer, each with whose it is.
+private func list(_ result: AgentValue, _ key: String, of user: String) -> [AgentValue] {
+    guard case .array(let calls)? = result[key] else { return [] }
+    return calls.map { call in
+        guard case .object(var members) = call else { return call }
+        members["user"] = .string(user)
+        return .object(members)
+    }
 }
 
 /// `sinchctl events`
