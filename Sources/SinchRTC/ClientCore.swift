@@ -64,7 +64,8 @@ actor ClientCore {
 
     init(configuration: SinchClientConfiguration) throws(SinchError) {
         let host = try SIPEndpoint(parsing: configuration.environmentHost)
-        endpoint = try configuration.outboundProxy.map { text throws(SinchError) in try SIPEndpoint(parsing: text) } ?? host
+        endpoint =
+            try configuration.outboundProxy.map { text throws(SinchError) in try SIPEndpoint(parsing: text) } ?? host
         domain = host.host
         self.configuration = configuration
         do {

@@ -85,7 +85,8 @@ public final class SinchClient: Sendable {
     private static func check(_ configuration: SinchClientConfiguration) throws(SinchError) {
         try Identifiers.checkUser(configuration.userId)
         guard !configuration.applicationKey.isEmpty else {
-            throw SinchError(.invalidArgument, "the application key is empty", hint: "set applicationKey in the profile")
+            throw SinchError(
+                .invalidArgument, "the application key is empty", hint: "set applicationKey in the profile")
         }
         if let name = configuration.displayName {
             guard name.utf8.count <= 255, Identifiers.isPrintable(name) else {
