@@ -71,6 +71,10 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(name: "sinchctl", dependencies: ["CommandLineInterface"], swiftSettings: strict),
 
+        // What a user of the library writes; the tests build and run it.
+        .executableTarget(
+            name: "first-call-example", dependencies: ["SinchRTC"], path: "Examples/FirstCall", swiftSettings: strict),
+
         // Tests beside what they test; Integration runs real servers and devices.
         .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
         .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
@@ -81,11 +85,18 @@ let package = Package(
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(name: "MediaSessionTests", dependencies: ["Audio", "MediaSession", "Primitives", "RTP", "SDP"]),
         .testTarget(name: "SignallingTests", dependencies: ["Primitives", "SDP", "SIP", "Signalling"]),
-        .testTarget(name: "SinchRTCTests", dependencies: ["SinchRTC", "SinchEnvironment"]),
+        .testTarget(
+            name: "SinchRTCTests",
+            dependencies: [
+                "Audio", "MediaSession", "Network", "Primitives", "SIP", "Signalling", "SinchEnvironment", "SinchRTC",
+                "Token", "first-call-example",
+            ]),
         .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Primitives", "Token"]),
         .testTarget(
             name: "SinchEnvironmentTests",
-            dependencies: ["Crypto", "Primitives", "SIP", "Signalling", "SinchEnvironment", "Token"]),
+            dependencies: [
+                "Audio", "Crypto", "Network", "Primitives", "SIP", "Signalling", "SinchEnvironment", "SinchRTC", "Token",
+            ]),
         .testTarget(name: "AgentTests", dependencies: ["Agent", "Network"]),
         .testTarget(
             name: "CommandLineTests", dependencies: ["CommandLineInterface", "Configuration"], exclude: ["Snapshots"]),

@@ -21,7 +21,7 @@ public final class LocalPlayback: MediaWork, @unchecked Sendable {
         block.deallocate()
     }
 
-    /// Gives up a sound that no engine plays.
+    /// Closes the devices of a sound that no engine plays (any more). Can wait for a sound server.
     public func discard() {
         source.stop()
         sink.stop()
@@ -38,9 +38,5 @@ public final class LocalPlayback: MediaWork, @unchecked Sendable {
         }
         sink.service(at: now)
         return now + BlockClock.blockDuration
-    }
-
-    func finish(at now: MonotonicTime) {
-        discard()
     }
 }

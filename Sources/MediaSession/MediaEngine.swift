@@ -1,4 +1,5 @@
 import CSys
+import Dispatch
 import Glibc
 import Primitives
 import SDP
@@ -68,12 +69,23 @@ public final class MediaEngine: Sendable {
 
     /// Stops a stream, says goodbye by RTCP and closes its sockets and devices.
     ///
-    /// - Parameter completion: gets the final statistics, on the media thread.
+    /// Closing can wait for a disk or a sound server, and other calls must not: it happens on a background queue.
+    ///
+    /// - Parameter completion: gets the final statistics on that queue, when devices are closed and files complete.
     public func remove(_ stream: MediaStream, completion: @escaping @Sendable (MediaStatistics) -> Void) {
-        if !perform({ thread in completion(thread.remove(stream)) }) {
-            completion(MediaStatistics())
+        let isQueued = perform { thread in
+            let statistics = thread.remove(stream)
+            Self.closing.async {
+                stream.discard()
+                completion(statistics)
+            }
         }
+        if !isQueued { Self.closing.async { completion(MediaStatistics()) } }
     }
+
+    /// Where devices and files are closed, several at a time. The media thread's real-time priority is not inherited
+    /// (SCHED_RESET_ON_FORK).
+    private static let closing = DispatchQueue(label: "sinch-media-close", attributes: .concurrent)
 
     /// Starts a sound on local devices.
     public func add(_ playback: LocalPlayback) {
@@ -82,7 +94,11 @@ public final class MediaEngine: Sendable {
 
     /// Stops a sound and closes its devices.
     public func remove(_ playback: LocalPlayback) {
-        if !perform({ thread in thread.remove(playback) }) { playback.discard() }
+        let isQueued = perform { thread in
+            thread.remove(playback)
+            Self.closing.async { playback.discard() }
+        }
+        if !isQueued { Self.closing.async { playback.discard() } }
     }
 
     /// Reads a stream's statistics.

@@ -105,7 +105,9 @@ public final class MediaStream: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Gives up a stream that was never added to an engine.
+    /// Closes the devices and completes the recording of a stream that no engine runs (any more).
+    ///
+    /// Waits for disks and sound servers: not for the media thread, nor for an event loop.
     public func discard() {
         outbound.stop()
         inbound.stop()
@@ -243,11 +245,11 @@ public final class MediaStream: @unchecked Sendable {
         lastReceived = now
     }
 
+    /// Says goodbye; `discard()` elsewhere does the rest.
     func finish(at now: MonotonicTime) {
         guard !isFinished else { return }
         isFinished = true
         sendControl(control.makeGoodbye(sender: outbound.sender, inbound: inbound, at: now))
-        discard()
     }
 
     func snapshot(at now: MonotonicTime) -> MediaStatistics {

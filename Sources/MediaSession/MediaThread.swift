@@ -6,8 +6,8 @@ import Primitives
 protocol MediaWork: AnyObject {
     /// Does what is due; returns when to be called again.
     func process(at now: MonotonicTime) -> MonotonicTime
-    /// The thread lets go of it.
-    func finish(at now: MonotonicTime)
+    /// Closes what it works with, once the thread has let go of it; may block.
+    func discard()
 }
 
 /// What runs on the media thread: waits for packets or the next frame, and moves every stream on.
@@ -93,12 +93,18 @@ final class MediaThread {
     func remove(_ work: any MediaWork) {
         guard let index = others.firstIndex(where: { $0 === work }) else { return }
         others.remove(at: index)
-        work.finish(at: now)
     }
 
     func close() {
-        for work in others { remove(work) }
-        for stream in streams { _ = remove(stream) }
+        // The thread's last act keeps nobody waiting, so devices may be closed here.
+        for work in others {
+            remove(work)
+            work.discard()
+        }
+        for stream in streams {
+            _ = remove(stream)
+            stream.discard()
+        }
         Glibc.close(epoll)
     }
 }

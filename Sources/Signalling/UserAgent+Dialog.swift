@@ -60,7 +60,8 @@ extension UserAgent {
         call.hangUpWhenAcknowledged = false
         call.forgetDeadline = now + configuration.timers.t1 * 64
         calls[handle] = call
-        legs[transactions.send(bye, over: call.flow, sentBy: path.via, at: now)] = handle
+        // The path may be a newer one than the call was set up over: the old connection would take it nowhere.
+        legs[transactions.send(bye, over: path.flow, sentBy: path.via, at: now)] = handle
     }
 
     /// Reports the end of a leg that needs nothing more from the wire.

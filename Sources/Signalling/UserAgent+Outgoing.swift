@@ -53,8 +53,13 @@ extension UserAgent {
     mutating func receiveResponse(
         _ response: SIPMessage, in id: TransactionID, of handle: CallHandle, at now: MonotonicTime
     ) {
-        guard let call = calls[handle], response.cseq?.method == .invite, id == call.inviteTransaction else { return }
-        guard let status = response.status else { return }
+        guard let call = calls[handle], let status = response.status else { return }
+        if response.cseq?.method == .bye, call.phase == .closing, status >= 200 {
+            // Both sides know now that it is over.
+            calls[handle] = nil
+            return
+        }
+        guard response.cseq?.method == .invite, id == call.inviteTransaction else { return }
         switch status {
         case ..<200: receiveProvisional(response, status: status, of: handle)
         case ..<300: receiveAnswer(response, of: handle, at: now)

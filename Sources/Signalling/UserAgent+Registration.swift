@@ -47,6 +47,7 @@ extension UserAgent {
         registration = nil
         registrationTransaction = nil
         pendingRegister = nil
+        isOpeningFlow = false
     }
 
     /// Where the registration stands, for status reports.

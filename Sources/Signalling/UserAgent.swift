@@ -114,6 +114,9 @@ public struct UserAgent: Sendable {
         return actions[drained]
     }
 
+    /// Whether the wire still needs something for a call, told ended or not: a BYE, CANCEL or ACK is under way.
+    public var hasUnfinishedCalls: Bool { !calls.isEmpty }
+
     // MARK: Inside
 
     mutating func emit(_ action: UserAgentAction) {

@@ -34,10 +34,20 @@ extension ClientCore {
     // MARK: Commands
 
     func place(_ call: SinchCall, to target: SIPURI) {
-        guard shared.isStarted, let path = agent.path else {
+        guard shared.isStarted else {
             call.advance(
                 to: .ended,
-                termination: CallTermination(.failed, isLocal: true, phrase: "the client is not started"))
+                termination: CallTermination(.failed, isLocal: true, phrase: "the client is not started"),
+                error: SinchError(
+                    .notStarted, "the client is not started", hint: "call start() and wait for clientDidStart",
+                    step: "calling"))
+            return
+        }
+        guard let path = agent.path else {
+            call.advance(
+                to: .ended,
+                termination: CallTermination(
+                    .network, isLocal: true, phrase: "the connection to the platform is lost"))
             return
         }
         let port: MediaPort
@@ -137,15 +147,19 @@ extension ClientCore {
             session.call.advance(to: .answered)
             startMedia(audio, of: handle)
         case .mediaChanged(let audio):
-            guard let stream = sessions[handle]?.stream else { return }
+            guard mayFlow(audio, of: handle), sessions[handle] != nil else { return }
             sessions[handle]?.audio = audio
-            engine.update(stream, to: audio)
+            if let stream = sessions[handle]?.stream { engine.update(stream, to: audio) }
         case .ended(let termination):
             end(handle, termination)
         }
     }
 
     private func receive(_ incoming: IncomingCall, handle: CallHandle) {
+        guard !isTerminating else {
+            agent.hangUp(handle, status: 480, at: loop.now)
+            return
+        }
         let call = SinchCall(
             callId: incoming.callID, remoteUserId: incoming.from.uri.user ?? incoming.from.uri.host,
             remoteDisplayName: incoming.from.displayName, direction: .incoming, headers: incoming.headers, core: self)
@@ -165,15 +179,7 @@ extension ClientCore {
     private func startMedia(_ audio: NegotiatedAudio, of handle: CallHandle) {
         guard let session = sessions[handle], let port = session.port else { return }
         sessions[handle]?.audio = audio
-        let remote = TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort)
-        guard remote.isLoopback || audio.direction == .inactive else {
-            giveUp(
-                handle,
-                CallTermination(
-                    .media, isLocal: true,
-                    phrase: "media to \(remote) would be unencrypted; plain RTP is allowed on loopback only"))
-            return
-        }
+        guard mayFlow(audio, of: handle) else { return }
         let settings = MediaStream.Settings(
             audio: audio, opusBitrate: configuration.opusBitrate, opusComplexity: configuration.opusComplexity,
             inactivityTimeout: configuration.inactivityTimeout, isMuted: isMuted || session.isMuted)
@@ -186,23 +192,41 @@ extension ClientCore {
         DispatchQueue.global().async {
             let result = Result { () throws(AudioError) -> MediaStream in
                 let devices = try makeDevicePair(capture: capture, playback: playback)
-                try devices.source.start()
-                try devices.sink.start()
-                let recorder = try recording.map { path throws(AudioError) in try StereoRecorder(path: path) }
-                return try MediaStream(
-                    port: port, settings: settings, source: devices.source, sink: devices.sink, recorder: recorder
-                ) { event in
-                    loop.execute { weakCore.value?.assumeIsolated { $0.handle(event, of: handle) } }
+                do throws(AudioError) {
+                    try devices.source.start()
+                    try devices.sink.start()
+                    let recorder = try recording.map { path throws(AudioError) in try StereoRecorder(path: path) }
+                    return try MediaStream(
+                        port: port, settings: settings, source: devices.source, sink: devices.sink, recorder: recorder
+                    ) { event in
+                        loop.execute { weakCore.value?.assumeIsolated { $0.handle(event, of: handle) } }
+                    }
+                } catch {
+                    devices.source.stop()
+                    devices.sink.stop()
+                    throw error
                 }
             }
             loop.execute { weakCore.value?.assumeIsolated { $0.mediaReady(result, of: handle) } }
         }
     }
 
+    /// Whether media may go where the peer wants it; ends the call where not: plain RTP must not leave this machine.
+    private func mayFlow(_ audio: NegotiatedAudio, of handle: CallHandle) -> Bool {
+        let remote = TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort)
+        guard !remote.isLoopback, audio.direction != .inactive else { return true }
+        giveUp(
+            handle,
+            CallTermination(
+                .media, isLocal: true,
+                phrase: "media to \(remote) would be unencrypted; plain RTP is allowed on loopback only"))
+        return false
+    }
+
     private func mediaReady(_ result: Result<MediaStream, AudioError>, of handle: CallHandle) {
         guard sessions[handle] != nil else {
             // The call ended while its devices were being opened.
-            if case .success(let stream) = result { stream.discard() }
+            if case .success(let stream) = result { DispatchQueue.global().async { stream.discard() } }
             return
         }
         switch result {
@@ -264,11 +288,16 @@ extension ClientCore {
             return
         }
         // The end is told when the statistics are final and the recording is complete.
+        closingCalls += 1
         let loop = loop
-        engine.remove(stream) { statistics in
+        engine.remove(stream) { [self] statistics in
             loop.execute {
                 call.lastStatistics = statistics
                 call.advance(to: .ended, termination: termination)
+                self.assumeIsolated { core in
+                    core.closingCalls -= 1
+                    core.concludeTermination()
+                }
             }
         }
     }

@@ -48,10 +48,16 @@ actor ClientCore {
     private var hasBeenRegistered = false
     private var isTerminated = false
     private var terminationCompletions: [@Sendable () -> Void] = []
+    private var terminationTimer: TimerHandle?
+    /// Whether nothing more is to be said to the registrar.
+    private var isUnregistered = false
+    /// Calls that ended while their devices and recordings are still being closed.
+    var closingCalls = 0
     private var startedAt: MonotonicTime?
     private var registrationDelay: Duration?
     private var grantedLifetime: Duration?
     private var lastFailure: SinchError?
+    private var lastNetworkError: NetworkError?
     private var credentialRequest: UInt64 = 0
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -112,15 +118,15 @@ actor ClientCore {
     // MARK: Lifecycle
 
     func start() {
-        guard !isRunning, !isTerminated else {
-            if isTerminated {
-                fail(SinchError(.notStarted, "the client was terminated", hint: "create a new one"))
-            }
+        guard !isTerminating else {
+            fail(SinchError(.notStarted, "the client was terminated", hint: "create a new one"))
             return
         }
+        guard !isRunning else { return }
         isRunning = true
         startedAt = loop.now
         lastFailure = nil
+        lastNetworkError = nil
         agent.start(at: loop.now)
         drain()
     }
@@ -130,6 +136,9 @@ actor ClientCore {
         agent.renewRegistration(at: loop.now)
         drain()
     }
+
+    /// Whether `terminate` was called; nothing new begins from then on.
+    var isTerminating: Bool { isTerminated || !terminationCompletions.isEmpty }
 
     func terminate(completion: @escaping @Sendable () -> Void) {
         guard !isTerminated else {
@@ -141,22 +150,27 @@ actor ClientCore {
         shared.isStarted = false
         for handle in sessions.keys { agent.hangUp(handle, at: loop.now) }
         stopSound()
-        guard isRunning else {
-            finishTermination()
-            return
-        }
-        agent.unregister(at: loop.now)
-        drain()
+        if isRunning { agent.unregister(at: loop.now) } else { isUnregistered = true }
         // The platform may be gone: what it does not confirm in two seconds, it will find out by itself.
-        _ = loop.schedule(at: loop.now + .seconds(2)) { [weak self] in
+        terminationTimer = loop.schedule(at: loop.now + .seconds(2)) { [weak self] in
             self?.assumeIsolated { $0.finishTermination() }
         }
+        drain()
+    }
+
+    /// Ends the termination once the other sides know of it and every recording is complete.
+    func concludeTermination() {
+        guard isTerminating, isUnregistered, sessions.isEmpty, closingCalls == 0, !agent.hasUnfinishedCalls else {
+            return
+        }
+        finishTermination()
     }
 
     private func finishTermination() {
         guard !isTerminated else { return }
         isTerminated = true
         isRunning = false
+        terminationTimer?.cancel()
         timer?.cancel()
         transports?.close()
         transports = nil
@@ -192,10 +206,11 @@ actor ClientCore {
             }
         }
         arm()
+        concludeTermination()
     }
 
     private func arm() {
-        let next = agent.nextTimeout
+        let next = isTerminated ? nil : agent.nextTimeout
         guard next != timerDeadline else { return }
         timer?.cancel()
         timer = nil
@@ -216,6 +231,7 @@ actor ClientCore {
         let port = endpoint.effectivePort
         resolver.resolve(host: host, port: port) { [weak self] result in
             self?.assumeIsolated { core in
+                guard !core.isTerminated else { return }
                 switch result {
                 case .success(let addresses):
                     core.connect(to: addresses[...])
@@ -231,9 +247,26 @@ actor ClientCore {
             flowFailed(NetworkError(.nameNotFound, "\(endpoint.host) has no address"))
             return
         }
+        let transport = endpoint.transport ?? .udp
+        guard !transport.isSecure, transport != .ws else {
+            refuse(
+                SinchError(
+                    .tls, "transport \(transport.rawValue) is not available in this version", hint: "use udp or tcp",
+                    step: "registering"))
+            return
+        }
+        // Before anything is sent: from here on the token goes wherever the flow goes.
+        guard address.isLoopback else {
+            refuse(
+                SinchError(
+                    .tls, "a token would go to \(address) over \(transport.rawValue), which anyone on the way can read",
+                    hint: "only environments on this machine (loopback) can be used without TLS", step: "registering"))
+            return
+        }
         let transports = transports ?? makeTransports()
-        transports.connect(endpoint.transport ?? .udp, to: address) { [weak self] result in
+        transports.connect(transport, to: address) { [weak self] result in
             self?.assumeIsolated { core in
+                guard !core.isTerminated else { return }
                 switch result {
                 case .success(let path):
                     core.agent.flowOpened(path, at: core.loop.now)
@@ -271,6 +304,7 @@ actor ClientCore {
 
     private func flowFailed(_ error: NetworkError) {
         log(.warning, "network", error.message)
+        lastNetworkError = error
         agent.flowFailed(reason: error.message, at: loop.now)
         drain()
     }
@@ -278,13 +312,6 @@ actor ClientCore {
     // MARK: Registration
 
     private func askForToken() {
-        if let flow = agent.path?.flow, !flow.transport.isSecure, !flow.remote.isLoopback {
-            refuse(
-                SinchError(
-                    .tls, "a token would go to \(flow.remote) over \(flow.transport.rawValue), which anyone can read",
-                    hint: "use a TLS transport", step: "registering"))
-            return
-        }
         credentialRequest &+= 1
         let request = credentialRequest
         guard let client else { return }
@@ -317,14 +344,16 @@ actor ClientCore {
         }
     }
 
-    /// The client cannot be registered by anything that it can do itself.
+    /// The client cannot be registered by anything that it can do itself: it is as before `start()`, which may be
+    /// called again. Calls go on.
     private func refuse(_ error: SinchError) {
         lastFailure = error
         shared.isStarted = false
-        if !hasBeenRegistered {
-            agent.abandonRegistration()
-            isRunning = false
-        }
+        agent.abandonRegistration()
+        isRunning = false
+        hasBeenRegistered = false
+        credentialRequest &+= 1
+        if isTerminating { isUnregistered = true }
         fail(error)
     }
 
@@ -333,7 +362,8 @@ actor ClientCore {
         case .registered(let expires, _):
             grantedLifetime = expires
             lastFailure = nil
-            shared.isStarted = terminationCompletions.isEmpty
+            lastNetworkError = nil
+            shared.isStarted = !isTerminating
             if !hasBeenRegistered {
                 hasBeenRegistered = true
                 registrationDelay = startedAt.map { loop.now - $0 }
@@ -341,7 +371,7 @@ actor ClientCore {
             }
             notifyRegistration()
         case .failed(let failure, let retryAt):
-            let error = SinchError(failure)
+            let error = SinchError(failure, cause: lastNetworkError)
             log(.warning, "registration", error.description)
             if hasBeenRegistered, retryAt != nil {
                 lastFailure = error
@@ -352,7 +382,7 @@ actor ClientCore {
             }
         case .unregistered:
             shared.isStarted = false
-            if !terminationCompletions.isEmpty { finishTermination() }
+            isUnregistered = true
         }
     }
 
@@ -370,10 +400,15 @@ actor ClientCore {
 
 extension SinchError {
     /// The error for a registration that did not succeed.
-    init(_ failure: RegistrationFailure) {
+    ///
+    /// - Parameter cause: what the network said last.
+    init(_ failure: RegistrationFailure, cause: NetworkError?) {
         let code: Code
         let hint: String
         switch failure.kind {
+        case .unreachable where cause?.code == .nameNotFound:
+            code = .nameNotFound
+            hint = "check the environment's host name"
         case .refused:
             code = .registrationRefused
             hint = "check that the token is for this user and application, and the clock of this machine"

@@ -175,7 +175,9 @@ public final class SinchCall: Sendable {
     // MARK: From the core
 
     /// Moves the state forward, notes the time, and tells the delegate. Backward moves are ignored.
-    func advance(to state: State, termination: CallTermination? = nil) {
+    ///
+    /// - Parameter error: what `details` report; nil: what follows from the termination.
+    func advance(to state: State, termination: CallTermination? = nil, error: SinchError? = nil) {
         let moved = mutable.withLock { mutable -> Bool in
             guard state > mutable.state else { return false }
             mutable.state = state
@@ -189,6 +191,7 @@ public final class SinchCall: Sendable {
             case .ended:
                 mutable.details.end(
                     termination ?? CallTermination(.failed, isLocal: true, phrase: "ended without a reason"), at: now)
+                if let error { mutable.details.error = error }
             }
             return true
         }

@@ -58,6 +58,21 @@ public final class SinchCallClient: Sendable {
         }
     }
 
+    /// As `callUser(withId:headers:)`, with the label that some versions of the SDK print.
+    public func callUser(withId userId: String, usingHeaders headers: [String: String]) -> Result<SinchCall, Error> {
+        callUser(withId: userId, headers: headers)
+    }
+
+    /// As `callPhoneNumber(_:headers:)`, with the label that some versions of the SDK print.
+    public func callPhoneNumber(_ number: String, usingHeaders headers: [String: String]) -> Result<SinchCall, Error> {
+        callPhoneNumber(number, headers: headers)
+    }
+
+    /// As `callSIP(_:headers:)`, with the label that some versions of the SDK print.
+    public func callSIP(_ identity: String, usingHeaders headers: [String: String]) -> Result<SinchCall, Error> {
+        callSIP(identity, headers: headers)
+    }
+
     /// Places a call whose address `target` makes from the client's domain, or refuses.
     private func place(
         remote: String, headers: [String: String], media: SinchCallMedia, target: (String) throws(SinchError) -> SIPURI

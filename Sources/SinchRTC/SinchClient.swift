@@ -30,6 +30,11 @@ public final class SinchClient: Sendable {
         core.attach(self)
     }
 
+    deinit {
+        // Whoever forgets to terminate leaves no thread, socket or registration behind.
+        core.perform { $0.terminate(completion: {}) }
+    }
+
     /// Who is told of start and failure and asked for tokens; held weakly. Set it before `start()`.
     public var delegate: (any SinchClientDelegate)? {
         get { delegateReference.value }
