@@ -21,7 +21,7 @@ public final class LocalPlayback: MediaWork, @unchecked Sendable {
         block.deallocate()
     }
 
-    /// Gives up a sound that no engine plays.
+    /// Gives up a sound that no engine plays. Closes its devices, which may wait for the disk.
     public func discard() {
         source.stop()
         sink.stop()
@@ -37,10 +37,6 @@ public final class LocalPlayback: MediaWork, @unchecked Sendable {
             sink.write(UnsafeBufferPointer(block))
         }
         sink.service(at: now)
-        return now + BlockClock.blockDuration
-    }
-
-    func finish(at now: MonotonicTime) {
-        discard()
+        return clock.nextBlock ?? now + BlockClock.blockDuration
     }
 }

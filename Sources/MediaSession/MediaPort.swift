@@ -21,7 +21,8 @@ public final class MediaPort: Sendable {
         for _ in 0..<32 {
             guard let first = Self.bind(TransportAddress(host: host, port: 0)) else { break }
             let even = first.port & ~1
-            guard let second = Self.bind(TransportAddress(host: host, port: first.port == even ? even + 1 : even)) else {
+            guard let second = Self.bind(TransportAddress(host: host, port: first.port == even ? even + 1 : even))
+            else {
                 Glibc.close(first.descriptor)
                 continue
             }
