@@ -136,14 +136,15 @@ final class RawPeer {
     private var timestamp: UInt32 = 50_000
 
     init(host: String = "127.0.0.1") throws {
-        descriptor = csys_socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        let made = csys_socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
         let wanted = try SocketAddress(TransportAddress(host: host, port: 0))
-        _ = wanted.withSystemAddress { Glibc.bind(descriptor, $0, $1) }
+        _ = wanted.withSystemAddress { Glibc.bind(made, $0, $1) }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         _ = withUnsafeMutablePointer(to: &storage) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(made, $0, &length) }
         }
+        descriptor = made
         address = SocketAddress(storage) ?? wanted
     }
 
