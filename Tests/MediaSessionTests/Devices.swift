@@ -79,13 +79,33 @@ final class FakeCard: AudioSource, AudioSink, @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableBufferPointer<Int16>) -> AudioRead {
         captured = max(0, captured - buffer.count)
-        buffer.update(repeating: isLost ? 0 : 1_000)
+        // A square wave: a codec filters what is constant.
+        for index in 0..<buffer.count { buffer[index] = isLost ? 0 : index / 40 % 2 == 0 ? 2_000 : -2_000 }
         return AudioRead(frames: buffer.count)
     }
 
     func write(_ buffer: UnsafeBufferPointer<Int16>) {
         wanted = max(0, wanted - buffer.count)
         written += buffer.count
+    }
+}
+
+/// A file on a disk that fills up: follows the timer, and fails once.
+final class FullDiskSink: AudioSink, @unchecked Sendable {
+    let name = AudioDeviceName.file("full")
+    let counters = AudioDeviceCounters()
+    var isFull = false
+    private var isTold = false
+
+    func start() {}
+    func stop() {}
+    func write(_ buffer: UnsafeBufferPointer<Int16>) {}
+    var isLost: Bool { isFull }
+
+    func takeFailure() -> AudioError? {
+        guard isFull, !isTold else { return nil }
+        isTold = true
+        return AudioError(.writeFailed, "no space is left")
     }
 }
 
