@@ -8,9 +8,8 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 DESTDIR ?=
 BINARY := .build/release/sinchctl
-
 # A crash in a test prints its backtrace and ends; it does not wait for a debugger.
-export SWIFT_BACKTRACE ?= enable=yes,interactive=no,color=no
+RUN_TESTS := SWIFT_BACKTRACE=enable=yes,interactive=no,color=no swift test --disable-xctest
 
 .PHONY: help setup demo build test integration bench lint format docs install clean
 
@@ -28,11 +27,11 @@ build: setup ## build .build/release/sinchctl
 
 test: ## run all tests
 	@scripts/setup build test
-	@swift test --disable-xctest
+	@$(RUN_TESTS)
 
 integration: ## run only the tests with real devices and servers
 	@scripts/setup build test
-	@swift test --disable-xctest --filter '^Integration\.'
+	@$(RUN_TESTS) --filter '^Integration\.'
 
 bench: ## measure, beside other programs; takes minutes
 	@scripts/setup build bench

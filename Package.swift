@@ -83,7 +83,9 @@ let package = Package(
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
         .testTarget(name: "NetworkTests", dependencies: ["CSys", "Network", "Primitives"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
-        .testTarget(name: "MediaSessionTests", dependencies: ["Audio", "MediaSession", "Primitives", "RTP", "SDP"]),
+        .testTarget(
+            name: "MediaSessionTests",
+            dependencies: ["Audio", "CSys", "MediaSession", "Network", "Primitives", "RTP", "SDP"]),
         .testTarget(name: "SignallingTests", dependencies: ["Primitives", "SDP", "SIP", "Signalling"]),
         .testTarget(
             name: "SinchRTCTests",

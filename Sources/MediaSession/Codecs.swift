@@ -19,10 +19,11 @@ enum Codecs {
         switch audio.codec.name.lowercased() {
         case "opus":
             var configuration = OpusEncoder.Configuration()
-            // In-band FEC needs 24 kb/s to be worth its bits; below that only the peer's own limit takes us.
-            configuration.bitrate = min(bitrate, audio.maxAverageBitrate ?? bitrate)
+            // What the peer asks for may be less than Opus can do.
+            configuration.bitrate = max(6_000, min(bitrate, audio.maxAverageBitrate ?? bitrate))
             configuration.complexity = complexity
-            configuration.inBandFEC = true
+            // Redundancy that the peer does not look at would only cost quality.
+            configuration.inBandFEC = audio.useInbandFEC
             configuration.constantBitrate = audio.cbr
             configuration.frameSamples = frameSamples
             return try OpusEncoder(configuration)

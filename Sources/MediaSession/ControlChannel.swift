@@ -6,10 +6,13 @@ import RTP
 ///
 /// Reports are rare (one in about five seconds), so they may allocate.
 struct ControlChannel {
-    private let ssrc: UInt32
+    private var ssrc: UInt32
     private let canonicalName: String
     private var scheduler = RTCPScheduler()
     private var reportedLoss: Double?
+    /// The wall clock when the monotonic clock was zero, in nanoseconds: read once, so that nobody who sets the clock
+    /// during a call spoils its round-trip times.
+    private var wallClockOrigin: Int64 = 0
     /// Share of our packets that the peer did not get, 0…1, by its last report.
     private(set) var remoteFractionLost: Double?
     /// From our last sender report and the peer's answer to it.
@@ -25,19 +28,27 @@ struct ControlChannel {
     var nextReport: MonotonicTime? { scheduler.nextReport }
 
     mutating func start(at now: MonotonicTime) {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        wallClockOrigin = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec) &- now.nanoseconds
         scheduler.start(at: now)
     }
 
-    mutating func receive(_ bytes: Span<UInt8>, inbound: InboundAudio, at now: MonotonicTime) {
-        guard let packets = try? RTCPPacket.parseCompound(bytes) else { return }
-        scheduler.didReceive(bytes: bytes.count)
+    /// Goes on as another source: the codec's clock changed.
+    mutating func use(ssrc: UInt32) {
+        self.ssrc = ssrc
+    }
+
+    /// Takes a compound packet of our peer, `bytes` long.
+    mutating func receive(_ packets: [RTCPPacket], bytes: Int, inbound: InboundAudio, at now: MonotonicTime) {
+        scheduler.didReceive(bytes: bytes)
         for packet in packets {
             switch packet {
             case .senderReport(let report):
                 inbound.noteSenderReport(report, at: now)
-                note(report.blocks)
+                note(report.blocks, at: now)
             case .receiverReport(let report):
-                note(report.blocks)
+                note(report.blocks, at: now)
             default:
                 // A BYE ends nothing: only signalling ends a call, since anyone can forge an unprotected BYE.
                 break
@@ -45,12 +56,12 @@ struct ControlChannel {
         }
     }
 
-    private mutating func note(_ blocks: [RTCPReportBlock]) {
+    private mutating func note(_ blocks: [RTCPReportBlock], at now: MonotonicTime) {
         guard let block = blocks.first(where: { $0.ssrc == ssrc }) else { return }
         let loss = Double(block.fractionLost) / 256
         remoteFractionLost = loss
         reportedLoss = loss
-        if let roundTrip = block.roundTripTime(arrival: Self.wallClock()) { roundTripTime = roundTrip }
+        if let roundTrip = block.roundTripTime(arrival: wallClock(at: now)) { roundTripTime = roundTrip }
     }
 
     /// The loss that arrived since the last call, once.
@@ -85,14 +96,12 @@ struct ControlChannel {
         }
         return .senderReport(
             RTCPSenderReport(
-                ssrc: ssrc, ntpTimestamp: Self.wallClock(), rtpTimestamp: sender.timestamp(at: now),
+                ssrc: ssrc, ntpTimestamp: wallClock(at: now), rtpTimestamp: sender.timestamp(at: now),
                 packetCount: UInt32(truncatingIfNeeded: sender.packetCount),
                 octetCount: UInt32(truncatingIfNeeded: sender.octetCount), blocks: blocks))
     }
 
-    private static func wallClock() -> NTPTimestamp {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return NTPTimestamp(unixNanoseconds: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+    private func wallClock(at now: MonotonicTime) -> NTPTimestamp {
+        NTPTimestamp(unixNanoseconds: wallClockOrigin &+ now.nanoseconds)
     }
 }

@@ -21,7 +21,7 @@ public final class LocalPlayback: MediaWork, @unchecked Sendable {
         block.deallocate()
     }
 
-    /// Closes the devices of a sound that no engine plays (any more). Can wait for a sound server.
+    /// Gives up a sound that no engine plays. Closes its devices, which may wait for the disk.
     public func discard() {
         source.stop()
         sink.stop()
@@ -37,6 +37,6 @@ public final class LocalPlayback: MediaWork, @unchecked Sendable {
             sink.write(UnsafeBufferPointer(block))
         }
         sink.service(at: now)
-        return now + BlockClock.blockDuration
+        return clock.nextBlock ?? now + BlockClock.blockDuration
     }
 }

@@ -1,5 +1,4 @@
 import CSys
-import Dispatch
 import Glibc
 import Primitives
 import SDP
@@ -63,42 +62,56 @@ public final class MediaEngine: Sendable {
     }
 
     /// Starts a stream. Its devices must not be used by anyone else from here on.
+    ///
+    /// When the engine was stopped, the stream is closed at once.
     public func add(_ stream: MediaStream) {
-        perform { thread in thread.add(stream) }
+        if !perform({ thread in thread.add(stream) }) { stream.discard() }
     }
 
-    /// Stops a stream, says goodbye by RTCP and closes its sockets and devices.
+    /// Stops a stream, says goodbye by RTCP and closes its devices; its sockets close when the owner lets go of it.
     ///
-    /// Closing can wait for a disk or a sound server, and other calls must not: it happens on a background queue.
-    ///
-    /// - Parameter completion: gets the final statistics on that queue, when devices are closed and files complete.
+    /// - Parameter completion: gets the final statistics once recordings are complete on the disk, on a thread of its
+    ///   own; all zero, and at once, when the engine was stopped.
     public func remove(_ stream: MediaStream, completion: @escaping @Sendable (MediaStatistics) -> Void) {
         let isQueued = perform { thread in
-            let statistics = thread.remove(stream)
-            Self.closing.async {
-                stream.discard()
+            let (statistics, wasRunning) = thread.remove(stream)
+            Self.onWaitingThread {
+                if wasRunning { stream.discard() }
                 completion(statistics)
             }
         }
-        if !isQueued { Self.closing.async { completion(MediaStatistics()) } }
+        if !isQueued { completion(MediaStatistics()) }
     }
 
-    /// Where devices and files are closed, several at a time. The media thread's real-time priority is not inherited
-    /// (SCHED_RESET_ON_FORK).
-    private static let closing = DispatchQueue(label: "sinch-media-close", attributes: .concurrent)
-
-    /// Starts a sound on local devices.
+    /// Starts a sound on local devices; when the engine was stopped, they are closed at once.
     public func add(_ playback: LocalPlayback) {
-        perform { thread in thread.add(playback) }
+        if !perform({ thread in thread.add(playback) }) { playback.discard() }
     }
 
     /// Stops a sound and closes its devices.
     public func remove(_ playback: LocalPlayback) {
-        let isQueued = perform { thread in
-            thread.remove(playback)
-            Self.closing.async { playback.discard() }
+        perform { thread in
+            if thread.remove(playback) { Self.onWaitingThread { playback.discard() } }
         }
-        if !isQueued { Self.closing.async { playback.discard() } }
+    }
+
+    /// Runs a closure where waiting for a disk or a sound server delays nobody's call.
+    private static func onWaitingThread(_ work: @escaping @Sendable () -> Void) {
+        let task = Unmanaged.passRetained(DetachedTask(work))
+        var identifier = pthread_t()
+        let status = pthread_create(
+            &identifier, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<DetachedTask>.fromOpaque(context).takeRetainedValue().work()
+                return nil
+            }, task.toOpaque())
+        guard status == 0 else {
+            // No thread to be had: better a late packet than a device that stays open.
+            task.takeRetainedValue().work()
+            return
+        }
+        pthread_detach(identifier)
     }
 
     /// Reads a stream's statistics.
@@ -118,6 +131,15 @@ public final class MediaEngine: Sendable {
     /// Follows a new offer and answer within the call: hold, resume, another address.
     public func update(_ stream: MediaStream, to audio: NegotiatedAudio) {
         perform { thread in stream.renegotiate(audio, at: thread.now) }
+    }
+}
+
+/// A closure in the form that a thread's start takes.
+private final class DetachedTask: Sendable {
+    let work: @Sendable () -> Void
+
+    init(_ work: @escaping @Sendable () -> Void) {
+        self.work = work
     }
 }
 

@@ -52,30 +52,35 @@ public final class MediaStream: @unchecked Sendable {
     let port: MediaPort
     /// Names the RTP socket in the thread's epoll set; the RTCP socket is one above.
     var token: UInt64 = 0
+    /// When to call `process` again.
+    var due = MonotonicTime.zero
     var isMuted: Bool
 
     private var audio: NegotiatedAudio
     private let settings: Settings
     private let outbound: OutboundAudio
     private let inbound: InboundAudio
-    private let recorder: CallRecorder?
+    private let recorder: StereoRecorder?
     private let followsHardware: Bool
     private let handler: @Sendable (MediaEvent) -> Void
     private var control: ControlChannel
     private var peer: PeerAddress
+    private var stall = StallClock()
     private let buffer: UnsafeMutableBufferPointer<UInt8>
+    private let silence: UnsafeMutableBufferPointer<Int16>
 
     private var startedAt = MonotonicTime.zero
     private var lastReceived = MonotonicTime.zero
-    private var nextService = MonotonicTime.zero
     private var firstSent: MonotonicTime?
     private var firstReceived: MonotonicTime?
+    /// Whether media is to be expected: it came once, or a negotiation resumed it.
+    private var expectsMedia = false
     private var sawExhaustion = false
     private var sawInactivity = false
     private var malformed: UInt64 = 0
     private var isFinished = false
 
-    /// Creates a stream; its devices must be started.
+    /// Creates a stream; its devices must be started. When this throws, they are still the caller's to stop.
     ///
     /// - Parameter handler: gets events on the media thread.
     public init(
@@ -85,6 +90,7 @@ public final class MediaStream: @unchecked Sendable {
         self.port = port
         self.settings = settings
         self.handler = handler
+        self.recorder = recorder
         audio = settings.audio
         isMuted = settings.isMuted
         let encoder = try Codecs.encoder(
@@ -94,20 +100,20 @@ public final class MediaStream: @unchecked Sendable {
         inbound = try InboundAudio(
             audio: settings.audio, sink: sink,
             blockSamples: sink.writableFrames == nil ? AudioFormat.packetFrames : AudioFormat.blockFrames)
-        self.recorder = recorder.map(CallRecorder.init)
         control = ControlChannel(ssrc: outbound.sender.ssrc)
         peer = PeerAddress(settings.audio)
         buffer = .allocate(capacity: 2_048)
         buffer.initialize(repeating: 0)
+        silence = .allocate(capacity: AudioFormat.blockFrames)
+        silence.initialize(repeating: 0)
     }
 
     deinit {
         buffer.deallocate()
+        silence.deallocate()
     }
 
-    /// Closes the devices and completes the recording of a stream that no engine runs (any more).
-    ///
-    /// Waits for disks and sound servers: not for the media thread, nor for an event loop.
+    /// Gives up a stream that was never added to an engine. Closes its devices, which may wait for the disk.
     public func discard() {
         outbound.stop()
         inbound.stop()
@@ -116,13 +122,20 @@ public final class MediaStream: @unchecked Sendable {
 
     // MARK: On the media thread
 
+    /// Starts the stream; the first packet leaves at once.
     func begin(at now: MonotonicTime) {
         startedAt = now
         lastReceived = now
-        nextService = now
         control.start(at: now)
-        // What came before anyone listened is stale.
-        _ = process(at: now)
+        // What came before anyone listened is stale: it would be played late or thrown away by the jitter buffer.
+        drain(port.rtp)
+        drain(port.rtcp)
+        due = process(at: now)
+    }
+
+    /// Empties a socket; bounded, so that a flood cannot hold the thread.
+    private func drain(_ socket: Int32) {
+        for _ in 0..<1_024 where csys_recv(socket, buffer.baseAddress, buffer.count) < 0 { return }
     }
 
     /// Does what is due; returns when to be called again.
@@ -131,21 +144,46 @@ public final class MediaStream: @unchecked Sendable {
             outbound.service(at: now)
             inbound.service(at: now)
         }
-        inbound.process(at: now) { played in recorder?.appendHeard(played) }
-        outbound.process(at: now, isMuted: isMuted, isSending: audio.direction.sends) { packet in
-            if firstSent == nil { firstSent = now }
-            send(packet, over: port.rtp, to: peer.rtp)
-        } record: { sent in
-            recorder?.appendSent(sent)
-        }
+        let skipped = stall.skipped(at: now)
+        if skipped > .zero { skip(skipped) }
+        inbound.process(at: now, receiver: self)
+        outbound.process(
+            at: now, isMuted: isMuted, isSending: audio.direction.sends && peer.rtp != nil, receiver: self)
         if followsHardware { inbound.service(at: now) }
         report(at: now)
         watch(at: now)
-        var next = now + .milliseconds(followsHardware ? 10 : 20)
-        for due in [outbound.nextFrame, inbound.nextBlock, control.nextReport] {
-            if let due, due < next { next = due }
-        }
+        var next = now + (followsHardware ? .milliseconds(10) : .milliseconds(20))
+        if let frame = outbound.nextFrame, frame < next { next = frame }
+        if let block = inbound.nextBlock, block < next { next = block }
+        if let report = control.nextReport, report < next { next = report }
         return next
+    }
+
+    /// Leaves out what a stall of the thread made late.
+    private func skip(_ duration: Duration) {
+        outbound.skip(duration)
+        inbound.skip(duration)
+        // With hardware, the frames say themselves how much time passed.
+        guard let recorder, !followsHardware else { return }
+        // Recordings of more than a minute's stall (a suspended machine) are not filled up.
+        let blocks = min(duration.wholeNanoseconds / BlockClock.blockDuration.wholeNanoseconds, 6_000)
+        for _ in 0..<blocks {
+            recorder.appendLeft(UnsafeBufferPointer(silence))
+            recorder.appendRight(UnsafeBufferPointer(silence))
+        }
+    }
+
+    func transmit(_ packet: UnsafeBufferPointer<UInt8>, at now: MonotonicTime) {
+        if firstSent == nil { firstSent = now }
+        send(packet, over: port.rtp, to: peer.rtp)
+    }
+
+    func didSend(_ frame: UnsafeBufferPointer<Int16>) {
+        recorder?.appendLeft(frame)
+    }
+
+    func didPlay(_ block: UnsafeBufferPointer<Int16>) {
+        recorder?.appendRight(block)
     }
 
     /// Receives everything that one of the sockets holds.
@@ -170,29 +208,45 @@ public final class MediaStream: @unchecked Sendable {
         _ bytes: UnsafeBufferPointer<UInt8>, from source: SocketAddress, isControl: Bool, at now: MonotonicTime
     ) {
         switch PacketKind(bytes.span) {
-        case .rtcp:
-            guard peer.accepts(control: source) else { return }
-            control.receive(bytes.span, inbound: inbound, at: now)
-            lastReceived = now
-            if let loss = control.takeRemoteLoss() { outbound.setExpectedLoss(percent: Self.expectedLoss(loss)) }
-        case .rtp where !isControl:
-            guard let header = RTPHeader.parse(bytes.span) else {
+        case .rtcp where isControl || audio.rtcpMux:
+            guard let packets = try? RTCPPacket.parseCompound(bytes.span) else {
                 malformed &+= 1
                 return
             }
-            guard peer.accepts(media: source) else { return }
+            guard peer.accepts(control: source) else { return }
+            control.receive(packets, bytes: bytes.count, inbound: inbound, at: now)
             lastReceived = now
-            sawInactivity = false
-            let end = header.payloadOffset + header.payloadLength
-            guard header.payloadOffset >= 0, end <= bytes.count else { return }
-            inbound.receive(
-                header, payload: UnsafeBufferPointer(rebasing: bytes[header.payloadOffset..<end]), at: now)
-            if firstReceived == nil {
-                firstReceived = now
-                handler(.firstPacketReceived)
-            }
+            if let loss = control.takeRemoteLoss() { outbound.setExpectedLoss(percent: Self.expectedLoss(loss)) }
+        case .rtp where !isControl:
+            acceptMedia(bytes, from: source, at: now)
         default:
             malformed &+= 1
+        }
+    }
+
+    private func acceptMedia(_ bytes: UnsafeBufferPointer<UInt8>, from source: SocketAddress, at now: MonotonicTime) {
+        guard let header = RTPHeader.parse(bytes.span) else {
+            malformed &+= 1
+            return
+        }
+        let end = header.payloadOffset + header.payloadLength
+        // Only what was agreed on may fix the peer's address.
+        guard header.payloadOffset >= 0, end <= bytes.count,
+            firstReceived != nil || inbound.expects(payloadType: header.payloadType)
+        else {
+            malformed &+= 1
+            return
+        }
+        guard peer.accepts(media: source) else { return }
+        lastReceived = now
+        sawInactivity = false
+        expectsMedia = true
+        inbound.receive(
+            header, payload: UnsafeBufferPointer(rebasing: bytes[header.payloadOffset..<end]),
+            isHeard: audio.direction.receives, at: now)
+        if firstReceived == nil {
+            firstReceived = now
+            handler(.firstPacketReceived)
         }
     }
 
@@ -204,19 +258,17 @@ public final class MediaStream: @unchecked Sendable {
 
     private func report(at now: MonotonicTime) {
         guard let due = control.nextReport, due <= now else { return }
-        let bytes = control.makeReport(sender: outbound.sender, inbound: inbound, at: now)
-        sendControl(bytes)
+        sendControl(control.makeReport(sender: outbound.sender, inbound: inbound, at: now))
     }
 
     private func sendControl(_ bytes: [UInt8]) {
-        guard peer.hasControl else { return }
         let socket = audio.rtcpMux ? port.rtp : port.rtcp
-        bytes.withUnsafeBufferPointer { send($0, over: socket, to: audio.rtcpMux ? peer.rtp : peer.rtcp) }
+        bytes.withUnsafeBufferPointer { send($0, over: socket, to: peer.control) }
     }
 
     private func send(_ bytes: UnsafeBufferPointer<UInt8>, over socket: Int32, to address: SocketAddress?) {
-        guard let address, address.port != 0 else { return }
-        // A packet that cannot be sent now is a lost packet: media does not wait.
+        guard let address else { return }
+        // A full socket buffer loses the packet: media does not wait.
         _ = address.withSystemAddress { pointer, length in
             csys_sendto(socket, bytes.baseAddress, bytes.count, pointer, length)
         }
@@ -227,25 +279,44 @@ public final class MediaStream: @unchecked Sendable {
             sawExhaustion = true
             handler(.sourceExhausted)
         }
-        if !sawInactivity, firstReceived != nil, audio.direction.receives,
+        // A peer on hold, whichever way it says so, need not send.
+        if !sawInactivity, expectsMedia, audio.direction.receives, peer.rtp != nil,
             now - lastReceived > settings.inactivityTimeout
         {
             sawInactivity = true
             handler(.inactive(now - lastReceived))
         }
-        guard followsHardware else { return }
-        if let error = outbound.takeFailure() ?? inbound.takeFailure() { handler(.deviceFailed(error)) }
+        if let error = outbound.takeFailure() { handler(.deviceFailed(error)) }
+        if let error = inbound.takeFailure() { handler(.deviceFailed(error)) }
+        if let error = recorder?.takeFailure() { handler(.deviceFailed(error)) }
     }
 
-    /// Follows a new negotiation. The codec stays what it was: a peer that changes it within a call gets our old one.
-    func renegotiate(_ audio: NegotiatedAudio, at now: MonotonicTime) {
-        self.audio.direction = audio.direction
-        self.audio.rtcpMux = audio.rtcpMux
-        peer = PeerAddress(audio)
+    /// Follows a new negotiation: direction, address, codec, packet length.
+    func renegotiate(_ new: NegotiatedAudio, at now: MonotonicTime) {
+        peer.update(to: new)
         lastReceived = now
+        sawInactivity = false
+        expectsMedia = true
+        do throws(AudioError) {
+            if new.receivePayloadTypes != audio.receivePayloadTypes { try inbound.setDecoders(for: new) }
+            if !new.codec.isSameFormat(as: audio.codec) || new.ptime != audio.ptime || new.opus != audio.opus {
+                let encoder = try Codecs.encoder(
+                    for: new, bitrate: settings.opusBitrate, complexity: settings.opusComplexity)
+                outbound.use(encoder, codec: new.codec)
+                control.use(ssrc: outbound.sender.ssrc)
+            } else {
+                outbound.setPayloadType(new.codec.payloadType)
+            }
+            audio = new
+        } catch {
+            // The old codec goes on: a peer that agreed on it once most likely still understands it.
+            audio.direction = new.direction
+            audio.rtcpMux = new.rtcpMux
+            handler(.deviceFailed(error))
+        }
     }
 
-    /// Says goodbye; `discard()` elsewhere does the rest.
+    /// Says goodbye and stops; the devices are still to be closed by `discard`, on a thread that may wait.
     func finish(at now: MonotonicTime) {
         guard !isFinished else { return }
         isFinished = true

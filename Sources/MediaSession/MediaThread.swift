@@ -6,7 +6,7 @@ import Primitives
 protocol MediaWork: AnyObject {
     /// Does what is due; returns when to be called again.
     func process(at now: MonotonicTime) -> MonotonicTime
-    /// Closes what it works with, once the thread has let go of it; may block.
+    /// The thread has let go of it; called on a thread that may wait for devices.
     func discard()
 }
 
@@ -54,16 +54,17 @@ final class MediaThread {
         }
         ready = 0
         let now = now
-        var earliest: MonotonicTime?
+        var earliest = MonotonicTime.distantFuture
         for stream in streams {
-            let next = stream.process(at: now)
-            if next < earliest ?? .distantFuture { earliest = next }
+            // A packet that woke the thread is no reason to look at every stream.
+            if stream.due <= now { stream.due = stream.process(at: now) }
+            if stream.due < earliest { earliest = stream.due }
         }
         for work in others {
             let next = work.process(at: now)
-            if next < earliest ?? .distantFuture { earliest = next }
+            if next < earliest { earliest = next }
         }
-        deadline = earliest
+        deadline = streams.isEmpty && others.isEmpty ? nil : earliest
     }
 
     func add(_ stream: MediaStream) {
@@ -76,31 +77,34 @@ final class MediaThread {
         stream.begin(at: now)
     }
 
-    func remove(_ stream: MediaStream) -> MediaStatistics {
-        let statistics = stream.snapshot(at: now)
-        guard let index = streams.firstIndex(where: { $0 === stream }) else { return statistics }
-        streams.remove(at: index)
-        _ = csys_epoll_remove(epoll, stream.port.rtp)
-        _ = csys_epoll_remove(epoll, stream.port.rtcp)
-        stream.finish(at: now)
-        return statistics
+    /// Takes a stream off the thread.
+    ///
+    /// - Returns: its final statistics, and whether it was there: then its devices are still to be closed.
+    func remove(_ stream: MediaStream) -> (statistics: MediaStatistics, wasRunning: Bool) {
+        let index = streams.firstIndex { $0 === stream }
+        if let index {
+            streams.remove(at: index)
+            _ = csys_epoll_remove(epoll, stream.port.rtp)
+            _ = csys_epoll_remove(epoll, stream.port.rtcp)
+            stream.finish(at: now)
+        }
+        return (stream.snapshot(at: now), index != nil)
     }
 
     func add(_ work: any MediaWork) {
         others.append(work)
     }
 
-    func remove(_ work: any MediaWork) {
-        guard let index = others.firstIndex(where: { $0 === work }) else { return }
+    /// Takes a sound off the thread; false when it was not there.
+    func remove(_ work: any MediaWork) -> Bool {
+        guard let index = others.firstIndex(where: { $0 === work }) else { return false }
         others.remove(at: index)
+        return true
     }
 
+    /// Ends everything that still runs.
     func close() {
-        // The thread's last act keeps nobody waiting, so devices may be closed here.
-        for work in others {
-            remove(work)
-            work.discard()
-        }
+        for work in others where remove(work) { work.discard() }
         for stream in streams {
             _ = remove(stream)
             stream.discard()

@@ -3,14 +3,15 @@ import Primitives
 import RTP
 import SDP
 
-/// The sending half of a stream: source, encoder, packets. Belongs to the media thread; allocates only when made.
+/// The sending half of a stream: source, encoder, packets. Belongs to the media thread; allocates only when it is made
+/// and when a negotiation changes the codec.
 final class OutboundAudio {
     private let source: any AudioSource
-    private let encoder: any FrameEncoder
+    private var encoder: any FrameEncoder
     private(set) var sender: RTPSender
-    private let timestampStep: UInt32
+    private var timestampStep: UInt32
     private var clock: FrameClock
-    private let frame: UnsafeMutableBufferPointer<Int16>
+    private var frame: UnsafeMutableBufferPointer<Int16>
     private var filled = 0
     private let packet: UnsafeMutableBufferPointer<UInt8>
     private var isFirst = true
@@ -23,10 +24,9 @@ final class OutboundAudio {
         self.source = source
         self.encoder = encoder
         sender = RTPSender(payloadType: codec.payloadType, clockRate: codec.clockRate)
-        timestampStep = UInt32(encoder.frameSamples * codec.clockRate / AudioFormat.sampleRate)
+        timestampStep = Self.timestampStep(encoder, codec)
         clock = FrameClock(frameSamples: encoder.frameSamples)
-        frame = .allocate(capacity: encoder.frameSamples)
-        frame.initialize(repeating: 0)
+        frame = Self.makeFrame(encoder)
         packet = .allocate(capacity: 1_500)
         packet.initialize(repeating: 0)
     }
@@ -36,26 +36,63 @@ final class OutboundAudio {
         packet.deallocate()
     }
 
+    private static func makeFrame(_ encoder: any FrameEncoder) -> UnsafeMutableBufferPointer<Int16> {
+        let frame = UnsafeMutableBufferPointer<Int16>.allocate(capacity: encoder.frameSamples)
+        frame.initialize(repeating: 0)
+        return frame
+    }
+
+    private static func timestampStep(_ encoder: any FrameEncoder, _ codec: AudioCodec) -> UInt32 {
+        UInt32(clamping: encoder.frameSamples * codec.clockRate / AudioFormat.sampleRate)
+    }
+
+    /// Goes on with another encoder. A codec with another clock is a new source (RFC 3550, section 5.2).
+    func use(_ encoder: any FrameEncoder, codec: AudioCodec) {
+        if codec.clockRate != sender.clockRate {
+            sender = RTPSender(payloadType: codec.payloadType, clockRate: codec.clockRate)
+        }
+        self.encoder = encoder
+        timestampStep = Self.timestampStep(encoder, codec)
+        // The next frame is due when it was, then at the new pace.
+        clock = FrameClock(frameSamples: encoder.frameSamples, next: clock.next)
+        frame.deallocate()
+        frame = Self.makeFrame(encoder)
+        filled = 0
+        isFirst = true
+        sender.payloadType = codec.payloadType
+    }
+
+    /// The payload type may change while the codec stays.
+    func setPayloadType(_ payloadType: UInt8) {
+        sender.payloadType = payloadType
+    }
+
     /// When the next frame is due, for a source that follows the timer; nil for hardware.
     var nextFrame: MonotonicTime? { source.readableFrames == nil ? clock.next : nil }
 
     var isExhausted: Bool { source.isExhausted }
+
+    /// Leaves out the frames of a stall.
+    func skip(_ duration: Duration) {
+        guard source.readableFrames == nil, clock.next != nil else { return }
+        clock.skip(duration)
+        let milliseconds = duration.wholeNanoseconds / 1_000_000
+        sender.skip(samples: UInt32(truncatingIfNeeded: milliseconds &* Int64(sender.clockRate) / 1_000))
+        isFirst = true
+    }
 
     /// Sends every frame that is due.
     ///
     /// - Parameters:
     ///   - isMuted: whether silence goes out instead of what is captured.
     ///   - isSending: whether anything goes out; when not, the source is still read, so that it keeps its pace.
-    ///   - transmit: gets each packet.
-    ///   - record: gets each frame as it was encoded.
-    func process(
-        at now: MonotonicTime, isMuted: Bool, isSending: Bool,
-        transmit: (UnsafeBufferPointer<UInt8>) -> Void, record: (UnsafeBufferPointer<Int16>) -> Void
-    ) {
+    ///   - receiver: gets each packet and each frame.
+    func process(at now: MonotonicTime, isMuted: Bool, isSending: Bool, receiver: MediaStream) {
         if source.readableFrames == nil {
+            filled = 0
             for _ in 0..<clock.framesDue(at: now) {
                 source.read(into: frame)
-                send(at: now, isMuted: isMuted, isSending: isSending, transmit: transmit, record: record)
+                send(at: now, isMuted: isMuted, isSending: isSending, receiver: receiver)
             }
         } else {
             while let readable = source.readableFrames, readable > 0 {
@@ -64,20 +101,19 @@ final class OutboundAudio {
                 filled += wanted
                 guard filled == frame.count else { continue }
                 filled = 0
-                send(at: now, isMuted: isMuted, isSending: isSending, transmit: transmit, record: record)
+                send(at: now, isMuted: isMuted, isSending: isSending, receiver: receiver)
             }
         }
     }
 
-    private func send(
-        at now: MonotonicTime, isMuted: Bool, isSending: Bool,
-        transmit: (UnsafeBufferPointer<UInt8>) -> Void, record: (UnsafeBufferPointer<Int16>) -> Void
-    ) {
-        if isMuted { frame.update(repeating: 0) }
+    private func send(at now: MonotonicTime, isMuted: Bool, isSending: Bool, receiver: MediaStream) {
+        // Nothing of what the microphone hears while muted or on hold may be sent or recorded.
+        if isMuted || !isSending { frame.update(repeating: 0) }
         level = Level.rootMeanSquare(UnsafeBufferPointer(frame))
-        record(UnsafeBufferPointer(frame))
+        receiver.didSend(UnsafeBufferPointer(frame))
         guard isSending else {
             sender.skip(samples: timestampStep)
+            isFirst = true
             return
         }
         let room = UnsafeMutableBufferPointer(rebasing: packet[RTPHeader.minimumLength...])
@@ -93,7 +129,7 @@ final class OutboundAudio {
         _ = header.write(into: &span)
         sender.didSend(payloadBytes: length)
         bytesSent &+= UInt64(length)
-        transmit(UnsafeBufferPointer(rebasing: packet[0..<(RTPHeader.minimumLength + length)]))
+        receiver.transmit(UnsafeBufferPointer(rebasing: packet[0..<(RTPHeader.minimumLength + length)]), at: now)
     }
 
     /// Tells the encoder what the other side loses.
@@ -111,45 +147,5 @@ final class OutboundAudio {
 
     func stop() {
         source.stop()
-    }
-}
-
-/// Counts the frames that are due on a device without a clock of its own.
-///
-/// Time is counted from the first frame, so that late wake-ups do not add up to drift; what a stall of more than
-/// 100 ms left behind is skipped instead of sent in a rush.
-struct FrameClock {
-    private let period: Duration
-    private(set) var next: MonotonicTime?
-
-    init(frameSamples: Int) {
-        period = .nanoseconds(Int64(frameSamples) * 1_000_000_000 / Int64(AudioFormat.sampleRate))
-    }
-
-    /// Frames due since the last call; the first call gives one.
-    mutating func framesDue(at now: MonotonicTime) -> Int {
-        guard var due = next else {
-            next = now + period
-            return 1
-        }
-        if now - due > .milliseconds(100) { due = now }
-        var frames = 0
-        while due <= now {
-            due += period
-            frames += 1
-        }
-        next = due
-        return frames
-    }
-}
-
-/// Sound levels.
-enum Level {
-    /// The root mean square of a frame, 0…1 of full scale.
-    static func rootMeanSquare(_ samples: UnsafeBufferPointer<Int16>) -> Double {
-        guard !samples.isEmpty else { return 0 }
-        var sum: Int64 = 0
-        for sample in samples { sum &+= Int64(sample) &* Int64(sample) }
-        return (Double(sum) / Double(samples.count)).squareRoot() / 32_768
     }
 }

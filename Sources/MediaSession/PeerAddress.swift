@@ -4,11 +4,15 @@ import SDP
 
 /// Where our peer is, and whose packets are taken for its own.
 ///
-/// Without authentication the rule is narrow: packets come from the address that the peer named. Its port may turn out
-/// to be another one (symmetric RTP behind an address-preserving NAT): the first packet fixes it, and from then on
-/// nothing moves it but a new negotiation. So a third address can neither inject sound nor draw the stream to itself.
+/// Without authentication the rule is narrow. Packets come from the address that the peer named; from there they are
+/// always taken. Its port may turn out to be another one (symmetric RTP behind a NAT that keeps the address): the first
+/// packet fixes it, and from then on nothing moves it but the named address itself or a new negotiation. So a third
+/// address can neither inject sound nor draw the stream to itself.
+///
+/// Plain RTP goes to loopback addresses only, whatever the layers above decided: there is nothing to send to otherwise.
+/// The same holds for a peer on hold, which names `0.0.0.0`, `::` or a name under `.invalid`.
 struct PeerAddress {
-    /// Where RTP goes.
+    /// Where RTP goes; nil when it must not go anywhere.
     private(set) var rtp: SocketAddress?
     /// Where RTCP goes when it has a port of its own.
     private(set) var rtcp: SocketAddress?
@@ -16,23 +20,49 @@ struct PeerAddress {
     private(set) var strangers: UInt64 = 0
     private var isMediaFixed = false
     private var isControlFixed = false
-    private let isMuxed: Bool
+    private var isMuxed = false
+    private var namedMedia: SocketAddress?
+    private var namedControl: SocketAddress?
 
     init(_ audio: NegotiatedAudio) {
-        rtp = try? SocketAddress(TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort))
-        rtcp = try? SocketAddress(TransportAddress(host: audio.remoteRTCPAddress, port: audio.remoteRTCPPort))
+        update(to: audio)
+    }
+
+    /// Follows a new negotiation. Where it names the same address as before, what was learnt stays.
+    mutating func update(to audio: NegotiatedAudio) {
+        let media = Self.usable(host: audio.remoteAddress, port: audio.remoteRTPPort)
+        // A peer that takes no RTP is on hold and gets no RTCP either.
+        let control = media == nil ? nil : Self.usable(host: audio.remoteRTCPAddress, port: audio.remoteRTCPPort)
+        if media != namedMedia {
+            namedMedia = media
+            rtp = media
+            isMediaFixed = false
+        }
+        if control != namedControl {
+            namedControl = control
+            rtcp = control
+            isControlFixed = false
+        }
         isMuxed = audio.rtcpMux
     }
 
-    /// Whether the peer takes RTCP at all.
-    var hasControl: Bool { isMuxed ? rtp != nil : rtcp?.port ?? 0 != 0 }
+    private static func usable(host: String, port: UInt16) -> SocketAddress? {
+        guard port != 0, let address = try? SocketAddress(TransportAddress(host: host, port: port)),
+            address.isLoopback
+        else { return nil }
+        return address
+    }
 
+    /// Where RTCP goes; nil when the peer takes none.
+    var control: SocketAddress? { isMuxed ? rtp : rtcp }
+
+    /// Whether a packet is the peer's; the first one fixes its port.
     mutating func accepts(media source: SocketAddress) -> Bool {
         if source == rtp {
             isMediaFixed = true
             return true
         }
-        guard !isMediaFixed, let expected = rtp, source.hasSameHost(as: expected) else {
+        guard let named = namedMedia, source == named || !isMediaFixed && source.hasSameHost(as: named) else {
             strangers &+= 1
             return false
         }
@@ -41,13 +71,15 @@ struct PeerAddress {
         return true
     }
 
+    /// Whether a report is the peer's. With rtcp-mux only media can fix the port.
     mutating func accepts(control source: SocketAddress) -> Bool {
-        let expected = isMuxed ? rtp : rtcp
-        if source == expected {
-            isControlFixed = true
+        if source == control {
+            if !isMuxed { isControlFixed = true }
             return true
         }
-        guard !isMuxed, !isControlFixed, let expected, source.hasSameHost(as: expected) else {
+        guard !isMuxed, let named = namedControl,
+            source == named || !isControlFixed && source.hasSameHost(as: named)
+        else {
             strangers &+= 1
             return false
         }
