@@ -19,7 +19,12 @@ public final class MediaPort: Sendable {
     public init(host: String) throws(MediaError) {
         // The kernel picks a free port; its even or odd neighbour is free nearly always. A few tries are plenty.
         for _ in 0..<32 {
-            guard let first = Self.bind(TransportAddress(host: host, port: 0)) else { break }
+            guard let first = Self.bind(TransportAddress(host: host, port: 0)) else {
+                throw MediaError(
+                    .noPort,
+                    "no UDP port can be opened on \(host): check that it is a numeric address of this machine, and "
+                        + "that the limit of open files is not reached")
+            }
             let even = first.port & ~1
             guard let second = Self.bind(TransportAddress(host: host, port: first.port == even ? even + 1 : even))
             else {
@@ -34,7 +39,8 @@ public final class MediaPort: Sendable {
             _ = csys_set_traffic_class(rtp, host.contains(":") ? 1 : 0, 46 << 2)
             return
         }
-        throw MediaError(.noPort, "no pair of UDP ports is free on \(host)")
+        throw MediaError(
+            .noPort, "no pair of neighbouring UDP ports is free on \(host): close other programs that hold many")
     }
 
     deinit {

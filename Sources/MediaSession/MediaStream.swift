@@ -113,6 +113,9 @@ public final class MediaStream: @unchecked Sendable {
         silence.deallocate()
     }
 
+    /// The synchronization source that this side sends as.
+    var sourceIdentifier: UInt32 { outbound.sender.ssrc }
+
     /// Gives up a stream that was never added to an engine. Closes its devices, which may wait for the disk.
     public func discard() {
         outbound.stop()

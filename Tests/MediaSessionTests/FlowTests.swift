@@ -193,4 +193,52 @@ import Testing
         #expect((19...20).contains(statistics.packetsLost))
         #expect(statistics.concealedSamples >= 19 * 960)
     }
+
+    @Test func redundancyBringsLostOpusPacketsBack() throws {
+        // A network between the two that loses every eighth packet.
+        let relay = try RawPeer()
+        let speech = [Int16](repeating: 0, count: 9_600) + babble(seconds: 8)
+        let sink = SampleSink()
+        var toRelay = relay.agreement(codec: Agreement.opus)
+        toRelay.opus.useInbandFEC = true
+        let near = try Side(port: MediaPort(host: "127.0.0.1"), audio: toRelay, source: SampleSource(speech))
+        let far = try Side(
+            port: MediaPort(host: "127.0.0.1"), audio: relay.agreement(codec: Agreement.opus), sink: sink)
+        let simulation = Simulation()
+        simulation.add(near, far)
+        let farRTP = far.port.local.rtpPort
+        let nearRTP = near.port.local.rtpPort
+        simulation.run(.seconds(9)) { _ in
+            for packet in relay.receiveAll() {
+                // Both sides send to the relay; the payload tells speech from the other side's silence.
+                guard let header = RTPHeader.parse(packet), header.ssrc == near.stream.sourceIdentifier else {
+                    relay.send(packet, to: nearRTP)
+                    continue
+                }
+                if header.sequenceNumber % 8 != 0 { relay.send(packet, to: farRTP) }
+            }
+        }
+        let statistics = far.stream.snapshot(at: simulation.now)
+        #expect((54...58).contains(statistics.packetsLost))
+        #expect(statistics.fecRecoveredFrames >= 50)
+        let match = SignalMatch.compare(reference: speech, heard: sink.samples)
+        #expect(match.score > 0.75, "\(match)")
+        #expect(match.longestGap < 0.04, "\(match)")
+    }
+
+    @Test func theSixthVersionOfTheProtocolWorksToo() throws {
+        let near = try MediaPort(host: "::1")
+        let far = try MediaPort(host: "::1")
+        let sides = (
+            try Side(port: near, audio: Agreement.with(far)), try Side(port: far, audio: Agreement.with(near))
+        )
+        let simulation = Simulation()
+        simulation.add(sides.0, sides.1)
+        simulation.run(.seconds(5))
+        let statistics = sides.1.stream.snapshot(at: simulation.now)
+        // Of 251, the first came before the other side began, and the last is on its way.
+        #expect(statistics.packetsReceived == 249)
+        #expect(statistics.remoteAddress == "[::1]:\(near.local.rtpPort)")
+        #expect(statistics.remoteFractionLost == 0)
+    }
 }

@@ -86,8 +86,17 @@ import Testing
         #expect(resumed.dropFirst().first?.marker == false)
     }
 
-    @Test(arguments: ["0.0.0.0", "::", "hold.invalid", "192.0.2.1", "255.255.255.255", "224.0.0.1", "", "peer"])
-    func nothingIsSentToWhatIsNoLoopbackAddress(_ host: String) throws {
+    /// Addresses are only looked at here: should the check ever break, no packet leaves the machine because of a test.
+    @Test(arguments: ["192.0.2.1", "255.255.255.255", "224.0.0.1", "10.0.0.1", "::ffff:192.0.2.1", "2001:db8::1"])
+    func anAddressBeyondLoopbackIsNoTarget(_ host: String) throws {
+        var audio = try RawPeer().agreement()
+        audio.remoteAddress = host
+        #expect(PeerAddress(audio).rtp == nil)
+        #expect(PeerAddress(audio).control == nil)
+    }
+
+    @Test(arguments: ["0.0.0.0", "::", "hold.invalid", "", "peer"])
+    func nothingIsSentToAPeerOnHoldByAddress(_ host: String) throws {
         let peer = try RawPeer()
         let side = try Side(port: MediaPort(host: "127.0.0.1"), audio: peer.agreement())
         let simulation = Simulation()
