@@ -99,7 +99,7 @@ struct AgentLifeTests {
     @Test func foregroundClientObeysSignals() async throws {
         try await Scratch.with { world in
             let client = try world.begin(["start", "--user", "alice", "--foreground"])
-            #expect(await world.eventually { client.errorsSoFar.isEmpty == false && !world.sockets.isEmpty })
+            #expect(await world.eventually { client.outputSoFar.contains("registered") && !world.sockets.isEmpty })
             try await world.must("call", "echo", "--as", "alice", "--duration", "1")
             client.signal(SIGTERM)
             let run = await client.end(within: .seconds(10))

@@ -14,13 +14,13 @@ import Primitives
     }
     var clients: [AgentValue] = []
     for channel in channels {
-        do {
-            clients.append(try channel.request("status"))
-        } catch {
-            // One client that is stuck does not hide the others.
-            guard channels.count > 1 else { throw error }
-            context.output.warning(error.description)
+        // One client that is stuck does not hide the others.
+        guard !channel.isStuck else {
+            context.output.warning(
+                "the client for \(channel.user) did not answer; end it: sinchctl terminate --user \(channel.user)")
+            continue
         }
+        clients.append(try channel.request("status"))
     }
     context.output.agentResult(.object(["clients": .array(clients)])) {
         guard !clients.isEmpty else { return "no client is running; start one: sinchctl start --user NAME" }
