@@ -47,7 +47,7 @@ final class AgentChannel {
 
     /// Every agent that serves its socket, also one that is stuck.
     static func all(_ paths: Paths) -> [AgentChannel] {
-        AgentPlaces.sockets(in: paths).compactMap { socket in
+        AgentPlaces.sockets(in: paths).compactMap { socket -> AgentChannel? in
             // The file's name is cut for long users: the agent itself says whose it is.
             guard let channel = try? open(socket, user: nil) else { return nil }
             do {

@@ -15,6 +15,9 @@ import Network
     defer {
         if isOneShot { try? channel.terminate(within: .seconds(5)) }
     }
+    // Asked for before the call: what happens at once would be missed otherwise. A call that this command stays with
+    // brings its events along.
+    if parsed.flag("detach") { _ = try channel.request("events") }
     let placed = try channel.request("call", callParameters(parsed, context), timeout: .seconds(10))
     let conversation = CallConversation(
         channel: channel, callId: placed["id"]?.string ?? "", signals: signals, context: context,
@@ -87,7 +90,6 @@ private struct CallConversation {
     }
 
     func run() throws(CommandFailure) -> ExitCode {
-        if isDetached { _ = try channel.request("events") }
         let deadline = timeout.map { ContinuousClock.now + $0 }
         var interruption: Interruption?
         while true {
