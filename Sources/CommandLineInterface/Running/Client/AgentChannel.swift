@@ -53,7 +53,7 @@ final class AgentChannel {
             do {
                 channel.user = try channel.request("hello", timeout: .seconds(2))["user"]?.string ?? channel.user
             } catch {
-                guard error.exit == .timeout else { return nil }
+                guard (error as? CommandFailure)?.exit == .timeout else { return nil }
                 channel.isStuck = true
             }
             return channel
