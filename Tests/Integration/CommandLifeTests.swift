@@ -106,6 +106,8 @@ struct CommandLifeTests {
             let end = try #require(try await world.calls("bob").first?["end"])
             #expect(end["cause"]?.string == "inactive", "\(end)")
             #expect(end["exitCode"]?.integer == Int64(ExitCode.mediaFailed.rawValue))
+            // What the killed client left in the way is cleared by the next one.
+            try await world.start("alice")
         }
     }
 
