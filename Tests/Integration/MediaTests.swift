@@ -126,6 +126,7 @@ struct MediaTests {
             try await Task.sleep(for: .milliseconds(3_000))
             kill(try await world.pid("alice"), SIGKILL)
             try await call.end(within: .seconds(5)).expectFailure(.unreachable, "alice", "ended")
+            try await world.start("alice")
             let channels = try Sound.read(world.root + "/heard.wav")
             #expect(channels.count == 2)
             #expect(channels[0].count > 48_000, "\(channels[0].count)")
