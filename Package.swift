@@ -86,7 +86,7 @@ let package = Package(
         .testTarget(
             name: "SinchEnvironmentTests",
             dependencies: ["Crypto", "Primitives", "SIP", "Signalling", "SinchEnvironment", "Token"]),
-        .testTarget(name: "AgentTests", dependencies: ["Agent", "Network"]),
+        .testTarget(name: "AgentTests", dependencies: ["Agent", "Audio", "Configuration"]),
         .testTarget(
             name: "CommandLineTests", dependencies: ["CommandLineInterface", "Configuration"], exclude: ["Snapshots"]),
         .testTarget(

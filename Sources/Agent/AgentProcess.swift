@@ -62,12 +62,14 @@ public enum AgentProcess {
             _ = try AgentLauncher.ensureEnvironment(paths: configuration.paths)
         }
         let service = try AgentService(
-            options: options, configuration: configuration, log: AgentLog(directory: configuration.paths.stateDirectory))
+            options: options, configuration: configuration, log: AgentLog(directory: configuration.paths.stateDirectory)
+        )
         let ending = Ending()
         await service.setTerminationHandler { ending.finish(.ok) }
         let watcher = await Self.watchSignals(service, ending)
         if let parent = options.parent, await !service.follow(parent: parent) {
-            throw CommandFailure(exit: .terminated, step: "starting", message: "the command that wanted the client ended")
+            throw CommandFailure(
+                exit: .terminated, step: "starting", message: "the command that wanted the client ended")
         }
         switch await service.start() {
         case .success: break

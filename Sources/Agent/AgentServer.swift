@@ -121,7 +121,8 @@ final class AgentConnection: @unchecked Sendable {
         guard inFlight < Self.maximumInFlight else {
             respond(
                 id: request.id, code: -32_000,
-                message: "\(Self.maximumInFlight) requests of this connection wait for their answers; send fewer at a time")
+                message:
+                    "\(Self.maximumInFlight) requests of this connection wait for their answers; send fewer at a time")
             return
         }
         inFlight += 1

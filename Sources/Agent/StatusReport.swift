@@ -33,7 +33,8 @@ enum StatusReport {
 public enum JSONConversion {
     /// The value as JSON; null when it cannot be encoded, which our own types always can.
     public static func value(_ value: some Encodable) -> JSONValue {
-        guard let data = try? JSONEncoder().encode(value), let json = try? JSONDecoder().decode(JSONValue.self, from: data)
+        guard let data = try? JSONEncoder().encode(value),
+            let json = try? JSONDecoder().decode(JSONValue.self, from: data)
         else { return .null }
         return json
     }

@@ -67,8 +67,8 @@ private func complaint(_ arguments: String...) -> String? {
 
     @Test func defaultsAreNotGiven() throws {
         let parsed = try parse("call", "bob")
-        #expect(parsed.duration("timeout") == .seconds(60))
-        #expect(!parsed.isGiven("timeout"))
+        #expect(parsed.duration("ring-timeout") == .seconds(60))
+        #expect(!parsed.isGiven("ring-timeout"))
         #expect(parsed.string("play") == nil)
         #expect(parsed.duration("duration") == nil)
         #expect(try parse("calls").integer("limit") == 20)

@@ -35,7 +35,9 @@ struct ControlSocketTests {
             let unknown = try talk("{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"fly\"}\n").first
             #expect(error(unknown) == -32_601 && unknown?["id"] == .string("x"))
             for method in ["call", "answer", "hangup", "wait"] {
-                for params in ["", ",\"params\":[]", ",\"params\":7", ",\"params\":{\"call\":7,\"for\":7,\"destination\":[]}"] {
+                for params in [
+                    "", ",\"params\":[]", ",\"params\":7", ",\"params\":{\"call\":7,\"for\":7,\"destination\":[]}",
+                ] {
                     let text = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\(method)\"\(params)}\n"
                     let answer = try talk(text).first
                     if method == "wait" {
@@ -48,7 +50,8 @@ struct ControlSocketTests {
             // Blank lines and CRLF are no matter; a notification is not answered; answers come in the requests' order.
             let several = try talk(
                 "\r\n\n{\"jsonrpc\":\"2.0\",\"method\":\"status\"}\n"
-                    + (1...20).map { "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"hello\"}\r\n" }.joined(), answers: 20)
+                    + (1...20).map { "{\"jsonrpc\":\"2.0\",\"id\":\($0),\"method\":\"hello\"}\r\n" }.joined(),
+                answers: 20)
             #expect(several.compactMap { $0["id"]?.integer } == Array(1...20))
             // Nesting without end is no way to exhaust the stack.
             let deep = String(repeating: "[", count: 60_000)
@@ -184,7 +187,9 @@ private final class RawClient {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while answers.count < count {
             if let end = received.firstIndex(of: 0x0A) {
-                if let answer = try? JSONDecoder().decode(JSONValue.self, from: Data(received[..<end])) { answers.append(answer) }
+                if let answer = try? JSONDecoder().decode(JSONValue.self, from: Data(received[..<end])) {
+                    answers.append(answer)
+                }
                 received.removeSubrange(...end)
                 continue
             }

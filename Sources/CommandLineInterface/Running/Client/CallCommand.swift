@@ -9,9 +9,11 @@ import Network
 @Sendable func runCall(
     _ parsed: ParsedCommand, _ context: CommandContext
 ) throws(CommandFailure) -> ExitCode {
-    // From here on an interrupt is something to read, not to die of.
-    let signals = SignalInput([SIGINT, SIGTERM])
+    let deadline = parsed.duration("timeout").map { ContinuousClock.now + $0 }
     let (channel, isOneShot) = try callChannel(parsed, context)
+    // From here on an interrupt is something to read, not to die of. Before, there is nothing to put in order: a client
+    // for one call ends with this process.
+    let signals = SignalInput([SIGINT, SIGTERM])
     defer {
         if isOneShot { try? channel.terminate(within: .seconds(5)) }
     }
@@ -21,7 +23,7 @@ import Network
     let placed = try channel.request("call", callParameters(parsed, context), timeout: .seconds(10))
     let conversation = CallConversation(
         channel: channel, callId: placed["id"]?.string ?? "", signals: signals, context: context,
-        timeout: parsed.duration("timeout"), isDetached: parsed.flag("detach"))
+        deadline: deadline, isDetached: parsed.flag("detach"))
     return try conversation.run()
 }
 
@@ -37,7 +39,8 @@ private func callChannel(
     options.parent = getpid()
     let configuration = try AgentConfiguration.load(options)
     context.warnAboutSound(options, configuration)
-    _ = try AgentLauncher.start(options, configuration: configuration, timeout: .seconds(30))
+    _ = try AgentLauncher.start(
+        options, configuration: configuration, timeout: min(parsed.duration("timeout") ?? .seconds(30), .seconds(30)))
     return (try AgentChannel.connect(user: user, paths: configuration.paths), true)
 }
 
@@ -80,7 +83,7 @@ private struct CallConversation {
     let callId: String
     let signals: SignalInput
     let context: CommandContext
-    let timeout: Duration?
+    let deadline: ContinuousClock.Instant?
     let isDetached: Bool
 
     /// How the waiting ended before the call did.
@@ -90,7 +93,6 @@ private struct CallConversation {
     }
 
     func run() throws(CommandFailure) -> ExitCode {
-        let deadline = timeout.map { ContinuousClock.now + $0 }
         var interruption: Interruption?
         while true {
             switch try channel.nextEvent(timeout: .zero) {
