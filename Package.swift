@@ -99,7 +99,7 @@ let package = Package(
             dependencies: [
                 "Audio", "Crypto", "Network", "Primitives", "SIP", "Signalling", "SinchEnvironment", "SinchRTC", "Token",
             ]),
-        .testTarget(name: "AgentTests", dependencies: ["Agent", "Network"]),
+        .testTarget(name: "AgentTests", dependencies: ["Agent", "Audio", "Configuration", "Network"]),
         .testTarget(
             name: "CommandLineTests", dependencies: ["CommandLineInterface", "Configuration"], exclude: ["Snapshots"]),
         .testTarget(

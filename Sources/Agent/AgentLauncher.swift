@@ -57,6 +57,11 @@ public struct AgentPlaces: Sendable {
         return found.sorted()
     }
 
+    /// Whose socket it is, as far as its name tells: a long user id is cut in it.
+    public static func user(ofSocket path: String) -> String {
+        String((path.split(separator: "/").last ?? "").dropFirst(prefix.count).dropLast(socketSuffix.count))
+    }
+
     /// The files of clients are told from those of the environment by it: a user may be called `environment`.
     private static let prefix = "client-"
     private static let socketSuffix = ".sock"

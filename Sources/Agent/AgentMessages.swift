@@ -83,8 +83,8 @@ public struct AgentEvent: Codable, Sendable {
     public var seq: UInt64
     /// When, RFC 3339 in UTC with milliseconds.
     public var time: String
-    /// `registered`, `registrationLost`, `incoming`, `progressing`, `ringing`, `answered`, `established`, `ended`,
-    /// `muted`, `unmuted`, `terminated`.
+    /// `registered`, `registrationLost`, `registrationFailed`, `initiating`, `incoming`, `progressing`, `ringing`,
+    /// `answered`, `established`, `ended`, `muted`, `unmuted`, `terminated`.
     public var event: String
     /// Whose agent.
     public var user: String

@@ -68,7 +68,8 @@ public enum AgentProcess {
         await service.setTerminationHandler { ending.finish(.ok) }
         let watcher = await Self.watchSignals(service, ending)
         if let parent = options.parent, await !service.follow(parent: parent) {
-            throw CommandFailure(exit: .terminated, step: "starting", message: "the command that wanted the client ended")
+            throw CommandFailure(
+                exit: .terminated, step: "starting", message: "the command that wanted the client ended")
         }
         switch await service.start() {
         case .success: break

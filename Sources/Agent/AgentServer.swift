@@ -29,6 +29,8 @@ public actor AgentServer {
         var options = UnixListener.Options()
         options.maximumConnections = Self.maximumConnections
         options.connection.sendQueueLimit = 4 << 20
+        // Whoever is hung up on has this long to read why.
+        options.connection.closeTimeout = .seconds(1)
         let listener = try UnixListener(loop: loop, path: path, options: options)
         listener.onConnection = { [weak self] connection in
             self?.assumeIsolated { $0.accept(connection) }
@@ -60,7 +62,7 @@ public actor AgentServer {
     private func makeRoom() {
         guard connections.count >= Self.maximumConnections - 8 else { return }
         guard let oldest = order.lazy.compactMap({ self.connections[$0] }).first(where: \.isIdle) else { return }
-        oldest.close()
+        oldest.drop()
     }
 }
 
@@ -119,7 +121,8 @@ final class AgentConnection: @unchecked Sendable {
         guard inFlight < Self.maximumInFlight else {
             respond(
                 id: request.id, code: -32_000,
-                message: "\(Self.maximumInFlight) requests of this connection wait for their answers; send fewer at a time")
+                message:
+                    "\(Self.maximumInFlight) requests of this connection wait for their answers; send fewer at a time")
             return
         }
         inFlight += 1
@@ -135,8 +138,9 @@ final class AgentConnection: @unchecked Sendable {
     /// Whether nothing would be lost by closing it.
     var isIdle: Bool { inFlight == 0 && listener == nil && followed.isEmpty }
 
-    func close() {
-        stream.close()
+    /// Closes it at once, to make room: it has nothing to be told.
+    func drop() {
+        stream.abort()
         closed()
     }
 

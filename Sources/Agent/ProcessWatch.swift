@@ -55,7 +55,8 @@ extension AgentService {
         guard !isEnding else { return }
         if let running = try? EnvironmentFile.running(path),
             let watch = ProcessWatch(
-                pid: running.pid, on: loop, onEnd: { [weak self] in self?.assumeIsolated { $0.environmentEnded(path) } })
+                pid: running.pid, on: loop, onEnd: { [weak self] in self?.assumeIsolated { $0.environmentEnded(path) } }
+            )
         {
             environmentWatch = watch
         } else {

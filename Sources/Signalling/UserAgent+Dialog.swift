@@ -60,8 +60,7 @@ extension UserAgent {
         call.hangUpWhenAcknowledged = false
         call.forgetDeadline = now + configuration.timers.t1 * 64
         calls[handle] = call
-        // The path may be a newer one than the call was set up over: the old connection would take it nowhere.
-        legs[transactions.send(bye, over: path.flow, sentBy: path.via, at: now)] = handle
+        legs[transactions.send(bye, over: currentFlow(of: call), sentBy: path.via, at: now)] = handle
     }
 
     /// Reports the end of a leg that needs nothing more from the wire.
@@ -197,5 +196,14 @@ extension UserAgent {
         answer.next = min(now + answer.interval, answer.deadline)
         call.answer = answer
         calls[handle] = call
+    }
+}
+
+extension UserAgent {
+    /// The flow for what a call has to say now. A connection that the call began over and that has broken since was
+    /// followed by another one, which all traffic takes (RFC 5626, 4.3).
+    func currentFlow(of call: Call) -> SIPFlow {
+        guard call.flow.transport.isReliable, let path else { return call.flow }
+        return path.flow
     }
 }

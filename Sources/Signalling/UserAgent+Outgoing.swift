@@ -86,7 +86,7 @@ extension UserAgent {
         if let dialog = call.dialog {
             if dialog.remoteTag == response.to?.tag {
                 // The 2xx was repeated: its ACK was lost (13.2.2.4).
-                if let ack = call.lastAck { transactions.sendStateless(ack, over: call.flow) }
+                if let ack = call.lastAck { transactions.sendStateless(ack, over: currentFlow(of: call)) }
             } else {
                 dismissFork(response, of: call, at: now)
             }
@@ -96,11 +96,11 @@ extension UserAgent {
             end(handle, CallTermination(.failed, phrase: "the answer lacks a tag or a contact"))
             return
         }
-        let ack = acknowledgement(in: &dialog, sequence: call.invite.cseq?.number ?? 1, flow: call.flow)
+        let ack = acknowledgement(in: &dialog, sequence: call.invite.cseq?.number ?? 1, flow: currentFlow(of: call))
         call.lastAck = ack
         call.dialog = dialog
         call.noAnswerDeadline = nil
-        transactions.sendStateless(ack, over: call.flow)
+        transactions.sendStateless(ack, over: currentFlow(of: call))
         if call.phase == .closing {
             // Our CANCEL crossed the answer: the call exists, so it is ended as calls are (RFC 3261, 15).
             calls[handle] = call
@@ -132,10 +132,10 @@ extension UserAgent {
     /// A second device answered the same INVITE: acknowledge, then hang up (13.2.2.4).
     private mutating func dismissFork(_ response: SIPMessage, of call: Call, at now: MonotonicTime) {
         guard var fork = try? SIPDialog(asClientFor: call.invite, response: response), let path else { return }
-        let ack = acknowledgement(in: &fork, sequence: call.invite.cseq?.number ?? 1, flow: call.flow)
-        transactions.sendStateless(ack, over: call.flow)
+        let ack = acknowledgement(in: &fork, sequence: call.invite.cseq?.number ?? 1, flow: currentFlow(of: call))
+        transactions.sendStateless(ack, over: currentFlow(of: call))
         let bye = fork.request(.bye, contact: nil)
-        _ = transactions.send(bye, over: call.flow, sentBy: path.via, at: now)
+        _ = transactions.send(bye, over: currentFlow(of: call), sentBy: path.via, at: now)
     }
 
     /// The ACK for a 2xx: a request of its own with a Via of its own, but no transaction (13.2.2.4).

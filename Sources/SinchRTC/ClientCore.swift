@@ -181,9 +181,12 @@ actor ClientCore {
 
     var status: SinchClientStatus {
         let next = agent.nextRegistrationAttempt.map { max(0, ($0 - loop.now).seconds) }
+        // A binding whose refresh has failed may still be there, but nobody can tell: the platform does not answer.
+        let isDoubtful = agent.registrationState == .registered && lastFailure != nil
+        let state = isDoubtful ? .waiting : agent.registrationState
         return SinchClientStatus(
-            registration: "\(agent.registrationState)", lastFailure: lastFailure?.description,
-            nextAttemptIn: agent.registrationState == .waiting ? next : nil,
+            registration: "\(state)", lastFailure: lastFailure?.description,
+            nextAttemptIn: state == .waiting ? next : nil,
             grantedLifetime: grantedLifetime?.seconds,
             transport: agent.path?.flow.transport.rawValue, remoteAddress: agent.path?.flow.remote.description,
             localAddress: agent.path?.local.description,

@@ -69,6 +69,7 @@ private func complaint(_ arguments: String...) -> String? {
         let parsed = try parse("call", "bob")
         #expect(parsed.duration("ring-timeout") == .seconds(60))
         #expect(!parsed.isGiven("timeout"))
+        #expect(!parsed.isGiven("ring-timeout"))
         #expect(parsed.string("play") == nil)
         #expect(parsed.duration("duration") == nil)
         #expect(try parse("calls").integer("limit") == 20)

@@ -65,7 +65,8 @@ struct AgentLifeTests {
             for user in ["alice", "bob", "carol"] { #expect(text.contains(user)) }
             try await world.must("terminate", "--user", "bob")
             #expect(world.sockets.count == 2)
-            try await world.run("call", "alice", "--as", "carol", "--ring-timeout", "1", "--json").expectFailure(.noAnswer)
+            try await world.run("call", "alice", "--as", "carol", "--ring-timeout", "1", "--json").expectFailure(
+                .noAnswer)
             // Without --as the calls of all.
             let document = try await world.must("calls", "--json").document()
             guard case .array(let calls)? = document["calls"] else { throw TestFailure("no calls") }
@@ -99,7 +100,7 @@ struct AgentLifeTests {
     @Test func foregroundClientObeysSignals() async throws {
         try await Scratch.with { world in
             let client = try world.begin(["start", "--user", "alice", "--foreground"])
-            #expect(await world.eventually { client.errorsSoFar.isEmpty == false && !world.sockets.isEmpty })
+            #expect(await world.eventually { client.outputSoFar.contains("registered") && !world.sockets.isEmpty })
             try await world.must("call", "echo", "--as", "alice", "--duration", "1")
             client.signal(SIGTERM)
             let run = await client.end(within: .seconds(10))
@@ -158,7 +159,8 @@ struct AgentLifeTests {
             kill(pid_t(pid), SIGKILL)
             for user in ["alice", "bob"] {
                 let lost = await world.eventually {
-                    (try? await world.must("events", "--as", user, "--jsonl").output.contains("registrationLost")) ?? false
+                    (try? await world.must("events", "--as", user, "--jsonl").output.contains("registrationLost"))
+                        ?? false
                 }
                 #expect(lost, "\(user) knows that the registration is lost")
                 try await world.run("wait", "--as", user, "--for", "registered", "--timeout", "0.3", "--json")

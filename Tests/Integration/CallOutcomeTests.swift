@@ -133,7 +133,7 @@ struct CallOutcomeTests {
             #expect(started.errors.hasPrefix("sinchctl: warning: "))
             let run = try await world.run(
                 "call", "echo", "--as", "alice", "--capture", "alsa:nosuch", "--json", within: .seconds(15))
-            try run.expectFailure(.mediaFailed, "nosuch", "sinchctl devices")
+            try run.expectFailure(.mediaFailed, "nosuch", "--capture tone:440")
             #expect(run.duration < .seconds(8))
             // The client is none the worse for it.
             try await world.must("call", "echo", "--as", "alice", "--duration", "1")

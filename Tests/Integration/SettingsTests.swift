@@ -168,7 +168,9 @@ struct SettingsTests {
             ]
             var places = shown.map { (name: "\($0.arguments)", text: $0.output + $0.errors) }
             for path in Scratch.files(under: world.root) {
-                if path.hasSuffix("/config.json") || path.hasSuffix("/environment.json") || path.hasSuffix(".in") { continue }
+                if path.hasSuffix("/config.json") || path.hasSuffix("/environment.json") || path.hasSuffix(".in") {
+                    continue
+                }
                 places.append((path, readFile(path)))
             }
             let processes = world.processes

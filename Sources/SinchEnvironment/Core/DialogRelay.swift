@@ -82,10 +82,14 @@ extension EnvironmentCore {
         guard let from = request.from, let sender = sender(from, over: flow, at: now) else {
             return .refusal(403, "Not Registered Here")
         }
-        guard let target = request.requestURI,
-            let binding = location.binding(at: target, in: sender.user.application, at: now)
-        else { return .refusal(481, "Dialog Unknown Here") }
-        return .flow(binding.flow)
+        guard let target = request.requestURI else { return .refusal(481, "Dialog Unknown Here") }
+        let application = sender.user.application
+        if let binding = location.binding(at: target, in: application, at: now) { return .flow(binding.flow) }
+        // A device that came back over another connection has another contact: if it is the user's only one, it is meant,
+        // and if not, it does not know the dialog and says so.
+        let devices = location.bindings(of: UserKey(application: application, user: target.user ?? ""), at: now)
+        guard devices.count == 1, let device = devices.first else { return .refusal(481, "Dialog Unknown Here") }
+        return .flow(device.flow)
     }
 
     /// Whether a flow belongs to this side: the one it began the dialog with, or the one its device registered over since.

@@ -87,9 +87,7 @@ final class RunningCommand: Sendable {
     private func waitForEnd(_ limit: Duration) -> CommandRun {
         let descriptor = csys_pidfd_open(pid)
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        let left = limit - (ContinuousClock.now - started)
-        let milliseconds = max(0, Int32(left.components.seconds * 1_000 + left.components.attoseconds / 1_000_000_000_000_000))
-        let hasEnded = poll(&polled, 1, milliseconds) > 0
+        let hasEnded = poll(&polled, 1, Int32(limit.components.seconds) * 1_000) > 0
         if !hasEnded { kill(pid, SIGKILL) }
         close(descriptor)
         var status: Int32 = 0

@@ -128,7 +128,9 @@ final class Scratch: Sendable {
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             if name != ".", name != ".." { names.append(name) }
         }
         return names.sorted()
@@ -143,7 +145,9 @@ final class Scratch: Sendable {
         defer { closedir(directory) }
         var found: [pid_t] = []
         while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             guard let pid = pid_t(name), pid != getpid() else { continue }
             let variables = readFile("/proc/\(pid)/environ").split(separator: "\0")
             if variables.contains("XDG_RUNTIME_DIR=\(root)/run") { found.append(pid) }
@@ -152,7 +156,8 @@ final class Scratch: Sendable {
     }
 
     /// Waits until a condition holds, asking again every 20 ms; false when it does not within the limit.
-    func eventually(within limit: Duration = .seconds(10), _ condition: () async throws -> Bool) async rethrows -> Bool {
+    func eventually(within limit: Duration = .seconds(10), _ condition: () async throws -> Bool) async rethrows -> Bool
+    {
         let end = ContinuousClock.now + limit
         while ContinuousClock.now < end {
             if try await condition() { return true }
@@ -204,7 +209,8 @@ private func removeTree(_ path: String) {
     }
     var names: [String] = []
     while let entry = readdir(directory) {
-        names.append(withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        names.append(
+            withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
     }
     closedir(directory)
     for name in names where name != "." && name != ".." { removeTree(path + "/" + name) }
@@ -245,7 +251,9 @@ extension Scratch {
         defer { closedir(directory) }
         var found: [String] = []
         while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             guard name != ".", name != ".." else { continue }
             var status = stat()
             let file = path + "/" + name

@@ -38,7 +38,8 @@ enum Sound {
     /// The channels of a recording.
     static func read(_ path: String) throws -> [[Int16]] {
         let bytes = readBytes(path)
-        guard bytes.count >= 44, bytes[0..<4] == Array("RIFF".utf8)[...], bytes[8..<12] == Array("WAVE".utf8)[...] else {
+        guard bytes.count >= 44, bytes[0..<4] == Array("RIFF".utf8)[...], bytes[8..<12] == Array("WAVE".utf8)[...]
+        else {
             throw TestFailure("\(path) is no WAV file: \(bytes.count) bytes")
         }
         func number(_ offset: Int, _ size: Int) -> Int {

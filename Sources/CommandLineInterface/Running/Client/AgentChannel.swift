@@ -11,6 +11,8 @@ import Network
 final class AgentChannel {
     /// Whose agent this is.
     private(set) var user: String
+    /// Whether it did not answer at once.
+    private(set) var isStuck = false
     private let client: UnixLineClient
     private var nextId: Int64 = 1
     private var events: [AgentEvent] = []
@@ -43,21 +45,24 @@ final class AgentChannel {
         return first
     }
 
-    /// Every agent that answers.
+    /// Every agent that serves its socket, also one that is stuck.
     static func all(_ paths: Paths) -> [AgentChannel] {
-        AgentPlaces.sockets(in: paths).compactMap { socket in
+        AgentPlaces.sockets(in: paths).compactMap { socket -> AgentChannel? in
             // The file's name is cut for long users: the agent itself says whose it is.
-            guard let channel = try? open(socket, user: nil), let hello = try? channel.request("hello"),
-                let user = hello["user"]?.string
-            else { return nil }
-            channel.user = user
+            guard let channel = try? open(socket, user: nil) else { return nil }
+            do {
+                channel.user = try channel.request("hello", timeout: .seconds(2))["user"]?.string ?? channel.user
+            } catch {
+                guard (error as? CommandFailure)?.exit == .timeout else { return nil }
+                channel.isStuck = true
+            }
             return channel
         }
     }
 
     /// Connects; nil when nobody serves the socket.
     private static func open(_ socket: String, user: String?) throws(CommandFailure) -> AgentChannel? {
-        let user = user ?? socket
+        let user = user ?? AgentPlaces.user(ofSocket: socket)
         do {
             return AgentChannel(user: user, client: try UnixLineClient(path: socket, timeout: .seconds(2)))
         } catch {
@@ -114,7 +119,8 @@ final class AgentChannel {
     /// - Throws: `timeout` when it had to be killed.
     func terminate(within limit: Duration) throws(CommandFailure) {
         let deadline = ContinuousClock.now + limit
-        let pid = try request("hello", timeout: limit)["pid"]?.integer.flatMap { Int32(exactly: $0) } ?? 0
+        // The kernel says who listens, also when that process says nothing any more.
+        let pid = client.credentials.processID
         // A descriptor of the process, taken while it lives: its number may pass to another one afterwards.
         let process = csys_pidfd_open(pid)
         defer { if process >= 0 { close(process) } }

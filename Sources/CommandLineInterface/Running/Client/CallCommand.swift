@@ -9,16 +9,21 @@ import Network
 @Sendable func runCall(
     _ parsed: ParsedCommand, _ context: CommandContext
 ) throws(CommandFailure) -> ExitCode {
-    // From here on an interrupt is something to read, not to die of.
-    let signals = SignalInput([SIGINT, SIGTERM])
+    let deadline = parsed.duration("timeout").map { ContinuousClock.now + $0 }
     let (channel, isOneShot) = try callChannel(parsed, context)
+    // From here on an interrupt is something to read, not to die of. Before, there is nothing to put in order: a client
+    // for one call ends with this process.
+    let signals = SignalInput([SIGINT, SIGTERM])
     defer {
         if isOneShot { try? channel.terminate(within: .seconds(5)) }
     }
+    // Asked for before the call: what happens at once would be missed otherwise. A call that this command stays with
+    // brings its events along.
+    if parsed.flag("detach") { _ = try channel.request("events") }
     let placed = try channel.request("call", callParameters(parsed, context), timeout: .seconds(10))
     let conversation = CallConversation(
         channel: channel, callId: placed["id"]?.string ?? "", signals: signals, context: context,
-        timeout: parsed.duration("timeout"), isDetached: parsed.flag("detach"))
+        deadline: deadline, isDetached: parsed.flag("detach"))
     return try conversation.run()
 }
 
@@ -34,7 +39,8 @@ private func callChannel(
     options.parent = getpid()
     let configuration = try AgentConfiguration.load(options)
     context.warnAboutSound(options, configuration)
-    _ = try AgentLauncher.start(options, configuration: configuration, timeout: .seconds(30))
+    _ = try AgentLauncher.start(
+        options, configuration: configuration, timeout: min(parsed.duration("timeout") ?? .seconds(30), .seconds(30)))
     return (try AgentChannel.connect(user: user, paths: configuration.paths), true)
 }
 
@@ -77,7 +83,7 @@ private struct CallConversation {
     let callId: String
     let signals: SignalInput
     let context: CommandContext
-    let timeout: Duration?
+    let deadline: ContinuousClock.Instant?
     let isDetached: Bool
 
     /// How the waiting ended before the call did.
@@ -87,8 +93,6 @@ private struct CallConversation {
     }
 
     func run() throws(CommandFailure) -> ExitCode {
-        if isDetached { _ = try channel.request("events") }
-        let deadline = timeout.map { ContinuousClock.now + $0 }
         var interruption: Interruption?
         while true {
             switch try channel.nextEvent(timeout: .zero) {

@@ -14,13 +14,13 @@ import Primitives
     }
     var clients: [AgentValue] = []
     for channel in channels {
-        do {
-            clients.append(try channel.request("status"))
-        } catch {
-            // One client that is stuck does not hide the others.
-            guard channels.count > 1 else { throw error }
-            context.output.warning(error.description)
+        // One client that is stuck does not hide the others.
+        guard !channel.isStuck else {
+            context.output.warning(
+                "the client for \(channel.user) did not answer; end it: sinchctl terminate --user \(channel.user)")
+            continue
         }
+        clients.append(try channel.request("status"))
     }
     context.output.agentResult(.object(["clients": .array(clients)])) {
         guard !clients.isEmpty else { return "no client is running; start one: sinchctl start --user NAME" }
@@ -86,7 +86,8 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
         var table = TextTable(["USER", "CALL", "DIRECTION", "REMOTE", "STATE", "DURATION", "END"])
         for call in calls {
             table.add([
-                call["user"]?.string ?? "", String(call["id"]?.string?.prefix(8) ?? ""), call["direction"]?.string ?? "",
+                call["user"]?.string ?? "", String(call["id"]?.string?.prefix(8) ?? ""),
+                call["direction"]?.string ?? "",
                 call["remote"]?.string ?? "", call["state"]?.string ?? "",
                 call["duration"]?.double.map { Numbers.seconds($0) } ?? "", call["end"]?["cause"]?.string ?? "",
             ])
@@ -129,7 +130,10 @@ private func list(_ result: AgentValue, _ key: String, of user: String) -> [Agen
     guard follows else { return .ok }
     while true {
         switch try channel.nextEvent(timeout: nil) {
-        case .happened(let event): show(JSONConversion.value(event))
+        case .happened(let event):
+            show(JSONConversion.value(event))
+            // Whoever read them has gone.
+            if context.output.isBroken { return .ok }
         case .nothing: continue
         case .end: return .ok
         }
