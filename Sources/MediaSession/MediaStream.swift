@@ -132,7 +132,8 @@ public final class MediaStream: @unchecked Sendable {
             inbound.service(at: now)
         }
         inbound.process(at: now) { played in recorder?.appendHeard(played) }
-        outbound.process(at: now, isMuted: isMuted, isSending: audio.direction.sends) { packet in
+        let hasPeer = firstReceived != nil || !audio.direction.receives
+        outbound.process(at: now, isMuted: isMuted, hasPeer: hasPeer, isSending: audio.direction.sends) { packet in
             if firstSent == nil { firstSent = now }
             send(packet, over: port.rtp, to: peer.rtp)
         } record: { sent in
