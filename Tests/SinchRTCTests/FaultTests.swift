@@ -76,6 +76,28 @@ import Token
         try await media.stop()
     }
 
+    @Test func aFileBeginsWhenTheOtherSideIsHeard() async throws {
+        let media = try await FakeMedia.start()
+        let sound = Scratch("sound")
+        try writeTone(600, seconds: 0.3, to: sound.path)
+        try await withFake(media: media.address) { alice, platform in
+            var options = SinchCallMedia()
+            options.capture = .file(sound.path)
+            options.hangsUpAfterPlaying = true
+            let call = try alice.call("bob", media: options)
+            // Twice as many packets as the file has: it cannot have begun, or the call would be over.
+            try await media.received.wait("30 packets") { $0.count >= 30 }
+            #expect(call.state == .answered)
+            let invite = try #require(platform.log.events.first { $0.method == .invite })
+            media.sendPacket(to: try #require(FakePlatform.mediaPort(of: invite)))
+            try await alice.wait("end", of: call)
+            #expect(alice.story(of: call) == ["progress", "ring", "answer", "establish", "end"])
+            #expect(call.details.endCause == .hungUp)
+            #expect(call.lastStatistics.packetsSent >= 40)
+        }
+        try await media.stop()
+    }
+
     @Test func mediaThatStopsEndsTheCallAsInactive() async throws {
         let media = try await FakeMedia.start()
         try await withFake(media: media.address) {

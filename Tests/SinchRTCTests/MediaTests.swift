@@ -9,20 +9,6 @@ import Testing
 
 /// What is heard, recorded and counted.
 @Suite struct MediaTests {
-    /// A file name of this test's own in the temporary directory; removed by `remove`.
-    private final class Scratch: Sendable {
-        let path: String
-
-        init(_ name: String) {
-            var random = RandomSource.system
-            path = "/tmp/sinchrtc-test-" + random.hexadecimal(bits: 64) + "-" + name + ".wav"
-        }
-
-        deinit {
-            removeFile(path)
-        }
-    }
-
     private func statistics(of call: SinchCall) async -> MediaStatistics {
         await withCheckedContinuation { continuation in
             call.statistics { continuation.resume(returning: $0) }
@@ -235,19 +221,5 @@ import Testing
             // After the end the file is opened and closed again, and nothing plays.
             try alice.client.audioController.startPlayingSoundFile(withPath: sound.path, looping: true)
         }
-    }
-
-    private func writeTone(_ frequency: Double, seconds: Double, to path: String) throws {
-        let writer = try WAVWriter(path: path, channels: 1)
-        let source = ToneSource(frequency: frequency)
-        for _ in 0..<Int(seconds * 100) {
-            let block = [Int16](unsafeUninitializedCapacity: AudioFormat.blockFrames) { buffer, count in
-                let whole = UnsafeMutableBufferPointer(rebasing: buffer[0..<AudioFormat.blockFrames])
-                _ = source.read(into: whole)
-                count = whole.count
-            }
-            block.withUnsafeBufferPointer { writer.write($0) }
-        }
-        writer.stop()
     }
 }
