@@ -90,8 +90,8 @@ let package = Package(
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [
-                "Audio", "MediaSession", "Network", "Primitives", "SIP", "Signalling", "SinchEnvironment", "SinchRTC",
-                "Token", "first-call-example",
+                "Audio", "Configuration", "MediaSession", "Network", "Primitives", "SDP", "SIP", "Signalling",
+                "SinchEnvironment", "SinchRTC", "Token", "first-call-example",
             ]),
         .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Primitives", "Token"]),
         .testTarget(

@@ -151,7 +151,8 @@ public final class MediaStream: @unchecked Sendable {
         if skipped > .zero { skip(skipped) }
         inbound.process(at: now, receiver: self)
         outbound.process(
-            at: now, isMuted: isMuted, isSending: audio.direction.sends && peer.rtp != nil, receiver: self)
+            at: now, isMuted: isMuted, hasPeer: firstReceived != nil || !audio.direction.receives,
+            isSending: audio.direction.sends && peer.rtp != nil, receiver: self)
         if followsHardware { inbound.service(at: now) }
         report(at: now)
         watch(at: now)

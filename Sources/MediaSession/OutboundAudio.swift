@@ -15,6 +15,8 @@ final class OutboundAudio {
     private var filled = 0
     private let packet: UnsafeMutableBufferPointer<UInt8>
     private var isFirst = true
+    /// A file has a beginning that must not be lost: it waits until somebody is there, with silence in its place.
+    private let waitsForPeer: Bool
 
     /// Level of the last frame, 0…1.
     private(set) var level = 0.0
@@ -23,6 +25,7 @@ final class OutboundAudio {
     init(source: any AudioSource, encoder: any FrameEncoder, codec: AudioCodec) {
         self.source = source
         self.encoder = encoder
+        if case .file = source.name { waitsForPeer = true } else { waitsForPeer = false }
         sender = RTPSender(payloadType: codec.payloadType, clockRate: codec.clockRate)
         timestampStep = Self.timestampStep(encoder, codec)
         clock = FrameClock(frameSamples: encoder.frameSamples)
@@ -85,13 +88,14 @@ final class OutboundAudio {
     ///
     /// - Parameters:
     ///   - isMuted: whether silence goes out instead of what is captured.
+    ///   - hasPeer: whether the other side was heard, or will never be: only then does a file begin.
     ///   - isSending: whether anything goes out; when not, the source is still read, so that it keeps its pace.
     ///   - receiver: gets each packet and each frame.
-    func process(at now: MonotonicTime, isMuted: Bool, isSending: Bool, receiver: MediaStream) {
+    func process(at now: MonotonicTime, isMuted: Bool, hasPeer: Bool, isSending: Bool, receiver: MediaStream) {
         if source.readableFrames == nil {
             filled = 0
             for _ in 0..<clock.framesDue(at: now) {
-                source.read(into: frame)
+                if waitsForPeer, !hasPeer { frame.update(repeating: 0) } else { source.read(into: frame) }
                 send(at: now, isMuted: isMuted, isSending: isSending, receiver: receiver)
             }
         } else {

@@ -147,7 +147,7 @@ import Testing
 
     @Test func nobodyAnswers() async throws {
         try await withEnvironment { environment in
-            let alice = try environment.user("alice") { $0.noAnswerTimeout = .milliseconds(600) }
+            let alice = try environment.user("alice") { $0.noAnswerTimeout = .seconds(3) }
             let bob = try environment.user("bob", policy: .hold)
             try await alice.start()
             try await bob.start()
@@ -158,14 +158,21 @@ import Testing
             #expect(call.details.endCause == .noAnswer)
             #expect(call.details.rungTime != nil)
             #expect(incoming.details.endCause == .canceled)
-            // And by a timer of the application's own.
-            let second = try alice.call("bob")
-            try await alice.wait("ring", of: second)
-            second.hangup(reason: .noAnswer)
-            try await alice.wait("end", of: second)
-            #expect(second.details.endCause == .noAnswer)
             await alice.client.terminate()
             await bob.client.terminate()
+        }
+    }
+
+    @Test func theApplicationGivesUpRinging() async throws {
+        try await withUsers(policy: .hold) { alice, bob, _ in
+            let call = try alice.call("bob")
+            try await alice.wait("ring", of: call)
+            call.hangup(reason: .noAnswer)
+            try await alice.wait("end", of: call)
+            #expect(call.details.endCause == .noAnswer)
+            let incoming = try await bob.nextIncoming()
+            try await bob.wait("end", of: incoming)
+            #expect(incoming.details.endCause == .canceled)
         }
     }
 

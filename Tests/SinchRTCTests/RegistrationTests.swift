@@ -77,7 +77,9 @@ import Token
             let failures = EventLog<String>()
             client.start()
             // Nobody can be told by a delegate, so the status is what tells.
-            while await status(of: client).lastFailure == nil { await Task.yield() }
+            try await eventually("await status(of: client).lastFailure != nil") {
+                await status(of: client).lastFailure != nil
+            }
             failures.append(await status(of: client).lastFailure ?? "")
             #expect(failures.events.first?.contains("no delegate") == true)
             #expect(!client.isStarted)

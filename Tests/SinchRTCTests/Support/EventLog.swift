@@ -65,3 +65,15 @@ func drainCallbacks() async {
         DispatchQueue.main.async { continuation.resume() }
     }
 }
+
+/// Looks every 10 ms whether something that nobody tells of has come true, and gives up after 15 s.
+func eventually(_ what: String, timeout: Duration = .seconds(15), _ check: () async -> Bool) async throws {
+    let clock = ContinuousClock()
+    let deadline = clock.now + timeout
+    while !(await check()) {
+        guard clock.now < deadline else {
+            throw EventLog<Void>.TimedOut(description: "waited \(timeout) for \(what)")
+        }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+}
