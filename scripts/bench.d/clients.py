@@ -85,16 +85,22 @@ class Baresip:
 
     name = "baresip"
 
-    def __init__(self, program, work, user, server, speech, answers):
+    def __init__(self, program, work, user, server, speech, answers, debian_modules=False):
         self.program = program
         self.user = user
         self.process = None
+        # Only what the calls need; or what the configuration that baresip writes for a new user loads besides.
+        more = ["g711.so", "alsa.so", "stun.so", "turn.so", "ice.so"] if debian_modules else []
+        applications = ["auloop.so", "contact.so", "debug_cmd.so", "vidloop.so"] if debian_modules else []
         self.directory = os.path.join(work, user)
         self.log = os.path.join(self.directory, "log")
         os.makedirs(self.directory, exist_ok=True)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.control_port = probe.getsockname()[1]
+        modules = ["module " + name for name in ["opus.so", "aufile.so", "aubridge.so", *more]]
+        modules += ["module_tmp uuid.so"] if debian_modules else []
+        modules += ["module_app " + name for name in ["account.so", "menu.so", "ctrl_tcp.so", *applications]]
         self.write("config", f"""
             sip_listen 127.0.0.1:0
             net_interface 127.0.0.1
@@ -114,13 +120,7 @@ class Baresip:
             opus_inbandfec yes
             opus_packet_loss 5
             module_path {self.modules()}
-            module opus.so
-            module aufile.so
-            module aubridge.so
-            module_app account.so
-            module_app menu.so
-            module_app ctrl_tcp.so
-            """)
+            """ + "\n".join(modules))
         answer_mode = ";answermode=auto" if answers else ""
         self.write("accounts", f'<sip:{user}@{kamailio.DOMAIN}>;auth_pass={kamailio.PASSWORD}'
                    f';outbound="sip:127.0.0.1:{server.port};transport=udp"{answer_mode}')

@@ -71,6 +71,11 @@ class Wire:
             self.seen.clear()
             self.bytes.clear()
 
+    def reset_counts(self):
+        """Begins to count packets and payload bytes anew, by target port."""
+        with self.changed:
+            self.bytes.clear()
+
     def wait(self, search, timeout=10.0):
         """The first result of `search(events)` that is not None; None when the time is over."""
         deadline = time.monotonic() + timeout
@@ -104,8 +109,9 @@ class Wire:
                 return
             event = Event(moment, source, target, words[1] if words[0] == "SIP/2.0" else words[0], text)
         elif len(payload) >= 12 and payload[0] >> 6 == 2 and not 192 <= payload[1] <= 223:
-            total = self.bytes.get(target, (0, 0))
-            self.bytes[target] = (total[0] + 1, total[1] + len(payload) - 12)
+            with self.changed:
+                packets, size = self.bytes.get(target, (0, 0))
+                self.bytes[target] = (packets + 1, size + len(payload) - 12)
             if target in self.seen:
                 return
             self.seen.add(target)
