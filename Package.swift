@@ -84,7 +84,9 @@ let package = Package(
         .testTarget(name: "NetworkTests", dependencies: ["CSys", "Network", "Primitives"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(name: "MediaSessionTests", dependencies: ["Audio", "MediaSession", "Primitives", "RTP", "SDP"]),
-        .testTarget(name: "SignallingTests", dependencies: ["Primitives", "SDP", "SIP", "Signalling"]),
+        .testTarget(
+            name: "SignallingTests",
+            dependencies: ["Network", "Primitives", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token"]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [
