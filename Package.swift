@@ -86,7 +86,9 @@ let package = Package(
         .testTarget(
             name: "MediaSessionTests",
             dependencies: ["Audio", "CSys", "MediaSession", "Network", "Primitives", "RTP", "SDP"]),
-        .testTarget(name: "SignallingTests", dependencies: ["Primitives", "SDP", "SIP", "Signalling"]),
+        .testTarget(
+            name: "SignallingTests",
+            dependencies: ["Network", "Primitives", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token"]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [

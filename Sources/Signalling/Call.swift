@@ -32,6 +32,7 @@ struct Call: Sendable {
     let handle: CallHandle
     let direction: CallDirection
     let callID: String
+    /// The path it was set up over.
     let flow: SIPFlow
     var phase = Phase.early
     var hasProgressed = false
@@ -52,18 +53,24 @@ struct Call: Sendable {
     /// Whether the 2xx carries our offer, so that the ACK must carry the answer (delayed offer).
     var awaitsAnswerInAck = false
 
-    /// Caller: give up ringing at this time. Callee: none, the caller decides.
+    /// Give up ringing at this time.
     var noAnswerDeadline: MonotonicTime?
+    /// Callee: repeat the 180 at this time, each minute, for proxies on the path (13.3.1.1).
+    var nextRing: MonotonicTime?
     /// The callee's 2xx, repeated at doubling intervals until the ACK comes.
     var answer: AnswerRepetition?
     /// A leg that is closing is forgotten at this time, whatever the other side does.
     var forgetDeadline: MonotonicTime?
     /// The ACK of the last 2xx, sent again for each repetition of it.
     var lastAck: SIPMessage?
-    /// A re-INVITE that we answered and whose ACK is awaited uses `answer` too; its CSeq is here.
-    var answeredSequence: UInt32?
     /// Callee: the user hung up between our 2xx and its ACK; the BYE waits for the ACK or for timer H.
     var hangUpWhenAcknowledged = false
+    /// A BYE is to be sent as soon as the platform can be reached and knows us.
+    var needsBye = false
+    /// The Reason header value of that BYE.
+    var byeReason: String?
+    /// Whether the BYE was repeated after the platform had forgotten us.
+    var hasRepeatedBye = false
 
     init(
         handle: CallHandle, direction: CallDirection, flow: SIPFlow, invite: SIPMessage, transaction: TransactionID,
@@ -80,7 +87,7 @@ struct Call: Sendable {
 
     /// The earliest time at which something is to be done for this leg.
     var nextTimeout: MonotonicTime? {
-        [noAnswerDeadline, answer?.next, forgetDeadline].compactMap(\.self).min()
+        [noAnswerDeadline, nextRing, answer?.next, forgetDeadline].compactMap(\.self).min()
     }
 }
 
@@ -92,4 +99,23 @@ struct AnswerRepetition: Sendable {
     var next: MonotonicTime
     /// 64·T1 after the first 2xx: no ACK came, the call is given up.
     let deadline: MonotonicTime
+}
+
+/// An INVITE of ours that got a 2xx, as long as its transaction collects more of them (RFC 6026, timer M).
+///
+/// It may outlive the call: each 2xx wants its ACK, and a second device that answered wants a BYE (13.2.2.4).
+struct AnsweredInvite: Sendable {
+    /// More devices than this do not answer one INVITE.
+    static let maximumAnswers = 32
+
+    /// The INVITE, without its body.
+    let invite: SIPMessage
+    /// The ACK of each answer, by the answering device's tag.
+    var acknowledgements: [String: SIPMessage] = [:]
+
+    init(invite: SIPMessage) {
+        var invite = invite
+        invite.body = []
+        self.invite = invite
+    }
 }

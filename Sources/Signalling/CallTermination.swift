@@ -76,10 +76,12 @@ struct ReasonHeader {
     var text: String?
 
     init?(_ message: SIPMessage) {
-        guard let value = message.headers.values("Reason").first else { return nil }
-        // A Reason value has the grammar of a header value with parameters, like a name-addr without the address.
-        let parts = Self.split(value)
-        guard let name = parts.first, !name.isEmpty else { return nil }
+        // A Reason value has the grammar of a header value with parameters, like a name-addr without the address. There
+        // may be one for each protocol; that of SIP says most.
+        let values = message.headers.values("Reason").map(Self.split).filter { $0.first?.isEmpty == false }
+        guard let parts = values.first(where: { $0.first?.uppercased() == "SIP" }) ?? values.first,
+            let name = parts.first
+        else { return nil }
         protocolName = name.uppercased()
         for part in parts.dropFirst() {
             let pair = part.split(separator: "=", maxSplits: 1)
@@ -92,6 +94,9 @@ struct ReasonHeader {
             }
         }
     }
+
+    /// The SIP status that is the cause; causes of other protocols (Q.850) are none.
+    var sipStatus: Int? { protocolName == "SIP" ? cause : nil }
 
     /// Whether this reason of a CANCEL says that another device took the call (RFC 3326, section 3.2).
     var saysAnsweredElsewhere: Bool { protocolName == "SIP" && cause == 200 }

@@ -20,9 +20,12 @@ extension UserAgent {
             told = CallTermination(.canceled, isLocal: true, phrase: "canceled by the caller")
             call.phase = .closing
             call.noAnswerDeadline = nil
-            call.forgetDeadline = now + configuration.timers.t1 * 64
-            calls[handle] = call
-            if let id = transactions.cancel(call.inviteTransaction, reason: reason, at: now) { legs[id] = handle }
+            call.byeReason = reason
+            // The INVITE's transaction ends by itself, with the 487 or without, 64 · T1 after the CANCEL at the latest;
+            // until then an answer may cross it. The CANCEL waits for a provisional response, so that can be late.
+            call.forgetDeadline = now + configuration.timers.transactionTimeout * 3
+            let isCancelled = transactions.cancel(call.inviteTransaction, reason: reason, at: now) != nil
+            calls[handle] = isCancelled ? call : nil
         case (.early, .incoming):
             told = CallTermination(
                 status == 486 ? .busy : .declined, isLocal: true, sipStatus: status, phrase: "refused here")
@@ -44,21 +47,35 @@ extension UserAgent {
         settle(at: now)
     }
 
-    /// Sends the BYE of a confirmed dialog and lets the leg fade: its end was or will be told elsewhere.
+    /// Ends a confirmed dialog with BYE and lets the leg fade: its end was or will be told elsewhere.
+    ///
+    /// The BYE waits, for 64 · T1 at most, when there is no path to the platform, or a new one that is not registered.
     mutating func sendBye(_ handle: CallHandle, reason: String?, at now: MonotonicTime) {
-        guard var call = calls[handle], var dialog = call.dialog, let path else {
+        guard var call = calls[handle], call.dialog != nil else {
             calls[handle] = nil
             return
         }
-        var bye = dialog.request(.bye, contact: nil)
-        bye.headers["User-Agent"] = configuration.userAgent
-        if let reason { bye.headers["Reason"] = reason }
-        call.dialog = dialog
         call.phase = .closing
         call.answer = nil
         call.noAnswerDeadline = nil
         call.hangUpWhenAcknowledged = false
-        call.forgetDeadline = now + configuration.timers.t1 * 64
+        call.awaitsAnswerInAck = false
+        call.needsBye = true
+        call.byeReason = reason
+        call.forgetDeadline = now + configuration.timers.transactionTimeout
+        calls[handle] = call
+        transmitBye(handle, at: now)
+    }
+
+    mutating func transmitBye(_ handle: CallHandle, at now: MonotonicTime) {
+        guard var call = calls[handle], var dialog = call.dialog, let path,
+            isPathRegistered || (path.flow == call.flow && !call.hasRepeatedBye)
+        else { return }
+        var bye = dialog.request(.bye, contact: nil)
+        bye.headers["User-Agent"] = configuration.userAgent
+        if let reason = call.byeReason { bye.headers["Reason"] = reason }
+        call.dialog = dialog
+        call.needsBye = false
         calls[handle] = call
         legs[transactions.send(bye, over: currentFlow(of: call), sentBy: path.via, at: now)] = handle
     }
@@ -87,13 +104,14 @@ extension UserAgent {
         }
         call.dialog = dialog
         calls[handle] = call
+        guard !requiresExtension(request, in: id, at: now) else { return }
         switch request.method {
         case .some(.bye):
             receiveBye(request, in: id, of: handle, at: now)
         case .some(.invite):
             receiveReinvite(request, in: id, of: handle, at: now)
         case .some(.options):
-            transactions.respond(ownResponse(to: request, status: 200, localTag: call.localTag), in: id, at: now)
+            answerOptions(request, in: id, localTag: call.localTag, at: now)
         default:
             var response = request.response(status: 405)
             response.headers["Allow"] = Self.allowedMethods
@@ -118,7 +136,7 @@ extension UserAgent {
             end(
                 handle,
                 CallTermination(
-                    call.phase == .early ? .canceled : .hungUp, sipStatus: reason?.cause,
+                    call.phase == .early ? .canceled : .hungUp, sipStatus: reason?.sipStatus,
                     phrase: reason?.text ?? "the other side hung up"))
         }
     }
@@ -126,12 +144,22 @@ extension UserAgent {
     private mutating func receiveReinvite(
         _ invite: SIPMessage, in id: TransactionID, of handle: CallHandle, at now: MonotonicTime
     ) {
-        guard var call = calls[handle], var negotiation = call.negotiation, call.phase == .confirmed,
-            call.answer == nil
-        else {
+        guard var call = calls[handle], call.phase != .closing else {
+            refuse(invite, in: id, status: 481, at: now)
+            return
+        }
+        guard call.phase != .early else {
+            // The first INVITE has no final response yet (14.2).
+            var response = ownResponse(to: invite, status: 500, localTag: call.localTag)
+            response.headers["Retry-After"] = String(random.next() % 11)
+            transactions.respond(response, in: id, at: now)
+            return
+        }
+        guard var negotiation = call.negotiation, call.answer == nil, !negotiation.hasPendingOffer else {
             refuse(invite, in: id, status: 491, at: now)
             return
         }
+        guard !refusesBody(of: invite, in: id, at: now) else { return }
         var response = ownResponse(to: invite, status: 200, localTag: call.localTag)
         response.contentType = "application/sdp"
         if invite.body.isEmpty {
@@ -153,7 +181,7 @@ extension UserAgent {
         call.negotiation = negotiation
         call.answer = AnswerRepetition(
             response: response, transaction: id, interval: configuration.timers.t1,
-            next: now + configuration.timers.t1, deadline: now + configuration.timers.t1 * 64)
+            next: now + configuration.timers.t1, deadline: now + configuration.timers.transactionTimeout)
         calls[handle] = call
         legs[id] = handle
         transactions.respond(response, in: id, at: now)
@@ -177,7 +205,11 @@ extension UserAgent {
             return
         }
         if let deadline = call.noAnswerDeadline, deadline <= now {
-            giveUpRinging(handle, at: now)
+            call.direction == .outgoing ? giveUpRinging(handle, at: now) : stopRinging(handle, at: now)
+            return
+        }
+        if let ring = call.nextRing, ring <= now {
+            ringAgain(handle, at: now)
             return
         }
         guard var answer = call.answer, answer.next <= now else { return }

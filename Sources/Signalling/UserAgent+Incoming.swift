@@ -10,14 +10,12 @@ extension UserAgent {
             receiveInDialog(request, in: id, at: now)
             return
         }
+        guard !requiresExtension(request, in: id, at: now) else { return }
         switch request.method {
         case .some(.invite):
             receiveInvite(request, in: id, from: flow, at: now)
         case .some(.options):
-            var response = request.response(status: 200, toTag: random.hexadecimal(bits: 64))
-            response.headers["Allow"] = Self.allowedMethods
-            response.headers["Accept"] = "application/sdp"
-            transactions.respond(response, in: id, at: now)
+            answerOptions(request, in: id, localTag: random.hexadecimal(bits: 64), at: now)
         case .some(.cancel), .some(.bye):
             refuse(request, in: id, status: 481, at: now)
         default:
@@ -25,6 +23,37 @@ extension UserAgent {
             response.headers["Allow"] = Self.allowedMethods
             transactions.respond(response, in: id, at: now)
         }
+    }
+
+    /// Answers a request that requires an extension with 420: there is none that we have (8.2.2.3).
+    mutating func requiresExtension(_ request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
+        let required = request.headers.values("Require")
+        // A BYE is obeyed however it is written.
+        guard !required.isEmpty, request.method != .bye else { return false }
+        let tag = request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil
+        var response = request.response(status: 420, toTag: tag)
+        response.headers["Unsupported"] = required.joined(separator: ", ")
+        transactions.respond(response, in: id, at: now)
+        return true
+    }
+
+    /// What we can do (11.2).
+    mutating func answerOptions(_ request: SIPMessage, in id: TransactionID, localTag: String, at now: MonotonicTime) {
+        var response = ownResponse(to: request, status: 200, localTag: localTag)
+        response.headers["Allow"] = Self.allowedMethods
+        response.headers["Accept"] = "application/sdp"
+        transactions.respond(response, in: id, at: now)
+    }
+
+    /// Answers a body that is no plain session description with 415, and says what would be one (21.4.13).
+    mutating func refusesBody(of request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
+        guard !request.body.isEmpty, !isSDP(request) else { return false }
+        let tag = request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil
+        var response = request.response(status: 415, toTag: tag)
+        response.headers["Accept"] = "application/sdp"
+        response.headers["Accept-Encoding"] = "identity"
+        transactions.respond(response, in: id, at: now)
+        return true
     }
 
     mutating func refuse(
@@ -38,14 +67,7 @@ extension UserAgent {
     private mutating func receiveInvite(
         _ invite: SIPMessage, in id: TransactionID, from flow: SIPFlow, at now: MonotonicTime
     ) {
-        let required = invite.headers.values("Require")
-        if !required.isEmpty {
-            var response = invite.response(status: 420, toTag: random.hexadecimal(bits: 64))
-            response.headers["Unsupported"] = required.joined(separator: ", ")
-            transactions.respond(response, in: id, at: now)
-            return
-        }
-        if calls.values.lazy.filter({ $0.phase != .closing }).count >= configuration.maximumCalls {
+        guard activeCalls < configuration.maximumCalls else {
             refuse(invite, in: id, status: 486, reason: "Busy Here", at: now)
             return
         }
@@ -55,15 +77,12 @@ extension UserAgent {
             return
         }
         // An offer that cannot be met is refused before anything rings; where media will be received is not known yet.
+        guard !refusesBody(of: invite, in: id, at: now) else { return }
         if !invite.body.isEmpty {
             var trial = OfferAnswer(
                 sessionID: 1, capabilities: configuration.capabilities,
                 local: LocalMedia(address: path?.local.host ?? "127.0.0.1", rtpPort: 9, rtcpPort: 9))
             do {
-                guard isSDP(invite) else {
-                    refuse(invite, in: id, status: 415, at: now)
-                    return
-                }
                 _ = try trial.receiveOffer(invite.body)
             } catch {
                 refuse(invite, in: id, status: error.status, at: now)
@@ -75,6 +94,9 @@ extension UserAgent {
             handle: handle, direction: .incoming, flow: flow, invite: invite, transaction: id, localTag: localTag)
         call.dialog = dialog
         call.hasRung = true
+        let limit = invite.expires.map { min(.seconds(max(0, $0)), configuration.incomingRingTimeout) }
+        call.noAnswerDeadline = now + (limit ?? configuration.incomingRingTimeout)
+        call.nextRing = now + Self.ringInterval
         calls[handle] = call
         legs[id] = handle
         transactions.respond(ownResponse(to: invite, status: 180, localTag: localTag), in: id, at: now)
@@ -85,9 +107,33 @@ extension UserAgent {
                     IncomingCall(callID: call.callID, from: from, headers: Self.applicationHeaders(of: invite)))))
     }
 
+    /// A proxy stops a call that has not been heard of for three minutes.
+    static let ringInterval: Duration = .seconds(60)
+
+    /// Says once more that it rings here.
+    mutating func ringAgain(_ handle: CallHandle, at now: MonotonicTime) {
+        guard var call = calls[handle], call.direction == .incoming, call.phase == .early else { return }
+        call.nextRing = now + Self.ringInterval
+        calls[handle] = call
+        transactions.respond(
+            ownResponse(to: call.invite, status: 180, localTag: call.localTag), in: call.inviteTransaction, at: now)
+    }
+
+    /// It rang here for as long as the caller asked for (Expires, 13.3.1), or longer than any caller waits.
+    mutating func stopRinging(_ handle: CallHandle, at now: MonotonicTime) {
+        guard let call = calls[handle] else { return }
+        let status = call.invite.expires == nil ? 480 : 487
+        transactions.respond(
+            ownResponse(to: call.invite, status: status, localTag: call.localTag), in: call.inviteTransaction, at: now)
+        end(handle, CallTermination(.noAnswer, sipStatus: status, phrase: "nobody answered here"))
+    }
+
     private func isSDP(_ message: SIPMessage) -> Bool {
-        guard let type = message.contentType else { return false }
-        return type.lowercased().hasPrefix("application/sdp")
+        guard let type = message.contentType?.split(separator: ";", maxSplits: 1).first,
+            type.filter({ !$0.isWhitespace }).lowercased() == "application/sdp"
+        else { return false }
+        let encoding = message.headers["Content-Encoding"]?.lowercased() ?? "identity"
+        return encoding == "identity"
     }
 
     /// Headers of the application travel as `X-` headers; what SIP itself means is not theirs.
@@ -133,9 +179,11 @@ extension UserAgent {
         }
         call.negotiation = negotiation
         call.phase = .answering
+        call.noAnswerDeadline = nil
+        call.nextRing = nil
         call.answer = AnswerRepetition(
             response: response, transaction: call.inviteTransaction, interval: configuration.timers.t1,
-            next: now + configuration.timers.t1, deadline: now + configuration.timers.t1 * 64)
+            next: now + configuration.timers.t1, deadline: now + configuration.timers.transactionTimeout)
         transactions.respond(response, in: call.inviteTransaction, at: now)
         calls[handle] = call
         if let audio = call.media { emit(.call(handle, .answered(audio))) }
@@ -155,9 +203,10 @@ extension UserAgent {
     }
 
     mutating func receiveAck(_ ack: SIPMessage, at now: MonotonicTime) {
-        guard let handle = handle(for: ack), var call = calls[handle], call.answer != nil,
-            ack.cseq?.number == call.answer?.response.cseq?.number
+        guard let handle = handle(for: ack), var call = calls[handle], let answer = call.answer,
+            ack.cseq?.number == answer.response.cseq?.number
         else { return }
+        let isFirst = answer.transaction == call.inviteTransaction
         call.answer = nil
         if call.phase == .answering { call.phase = .confirmed }
         if call.awaitsAnswerInAck {
@@ -170,10 +219,16 @@ extension UserAgent {
                 sendBye(handle, reason: nil, at: now)
                 return
             }
+            let isNew = audio != call.media
             call.negotiation = negotiation
             call.media = audio
-            calls[handle] = call
-            if call.phase != .closing { emit(.call(handle, .answered(audio))) }
+            if call.phase != .closing {
+                if isFirst {
+                    emit(.call(handle, .answered(audio)))
+                } else if isNew {
+                    emit(.call(handle, .mediaChanged(audio)))
+                }
+            }
         }
         calls[handle] = call
         if call.hangUpWhenAcknowledged { sendBye(handle, reason: nil, at: now) }

@@ -19,6 +19,11 @@ extension UserAgent {
             emit(.call(handle, .ended(CallTermination(.network, phrase: "not connected to the platform"))))
             return handle
         }
+        guard activeCalls < configuration.maximumCalls else {
+            let phrase = "there are \(configuration.maximumCalls) calls already, the most that are configured"
+            emit(.call(handle, .ended(CallTermination(.failed, isLocal: true, phrase: phrase))))
+            return handle
+        }
         var negotiation = OfferAnswer(
             sessionID: random.next() >> 2, capabilities: configuration.capabilities, local: media)
         let localTag = random.hexadecimal(bits: 64)
@@ -50,22 +55,45 @@ extension UserAgent {
 
     static let allowedMethods = "INVITE, ACK, CANCEL, BYE, OPTIONS"
 
+    /// Calls that count against the limit.
+    var activeCalls: Int { calls.values.lazy.filter { $0.phase != .closing }.count }
+
     mutating func receiveResponse(
         _ response: SIPMessage, in id: TransactionID, of handle: CallHandle, at now: MonotonicTime
     ) {
-        guard let call = calls[handle], let status = response.status else { return }
-        if response.cseq?.method == .bye, call.phase == .closing, status >= 200 {
-            // Both sides know now that it is over.
-            calls[handle] = nil
+        guard let status = response.status, let method = response.cseq?.method else { return }
+        if method == .bye {
+            if status >= 200 { receiveByeResponse(status, of: handle, at: now) }
             return
         }
-        guard response.cseq?.method == .invite, id == call.inviteTransaction else { return }
+        guard method == .invite else { return }
+        if (200..<300).contains(status) {
+            receiveAnswer(response, in: id, of: handle, at: now)
+            return
+        }
+        guard id == calls[handle]?.inviteTransaction else { return }
         switch status {
         case ..<200: receiveProvisional(response, status: status, of: handle)
-        case ..<300: receiveAnswer(response, of: handle, at: now)
         case 401, 407: receiveChallenge(response, of: handle, at: now)
-        default: receiveRefusal(response, status: status, of: handle)
+        default: receiveRefusal(response, status: status, of: handle, at: now)
         }
+    }
+
+    /// Both sides know now that it is over.
+    private mutating func receiveByeResponse(_ status: Int, of handle: CallHandle, at now: MonotonicTime) {
+        guard var call = calls[handle], call.phase == .closing, !call.needsBye else { return }
+        if status == 403, !call.hasRepeatedBye {
+            // A platform that started anew relays nothing for clients that are not registered with it again.
+            let isComing = registrationState == .registering || nextRegistrationAttempt != nil
+            if registerAnew(at: now) || (!isPathRegistered && isComing) {
+                call.hasRepeatedBye = true
+                call.needsBye = true
+                calls[handle] = call
+                isPathRegistered = false
+                return
+            }
+        }
+        calls[handle] = nil
     }
 
     private mutating func receiveProvisional(_ response: SIPMessage, status: Int, of handle: CallHandle) {
@@ -81,30 +109,39 @@ extension UserAgent {
         calls[handle] = call
     }
 
-    private mutating func receiveAnswer(_ response: SIPMessage, of handle: CallHandle, at now: MonotonicTime) {
-        guard var call = calls[handle] else { return }
-        if let dialog = call.dialog {
-            if dialog.remoteTag == response.to?.tag {
-                // The 2xx was repeated: its ACK was lost (13.2.2.4).
-                if let ack = call.lastAck { transactions.sendStateless(ack, over: currentFlow(of: call)) }
-            } else {
-                dismissFork(response, of: call, at: now)
-            }
+    private mutating func receiveAnswer(
+        _ response: SIPMessage, in id: TransactionID, of handle: CallHandle, at now: MonotonicTime
+    ) {
+        let tag = response.to?.tag ?? ""
+        if let ack = answeredInvites[id]?.acknowledgements[tag] {
+            // The 2xx was repeated: its ACK was lost (13.2.2.4).
+            resend(ack)
             return
         }
-        guard var dialog = try? SIPDialog(asClientFor: call.invite, response: response) else {
-            end(handle, CallTermination(.failed, phrase: "the answer lacks a tag or a contact"))
+        if let answered = answeredInvites[id] {
+            dismissFork(response, of: answered.invite, in: id, at: now)
             return
         }
-        let ack = acknowledgement(in: &dialog, sequence: call.invite.cseq?.number ?? 1, flow: currentFlow(of: call))
+        guard var call = calls[handle], id == call.inviteTransaction else { return }
+        guard let dialog = try? SIPDialog(asClientFor: call.invite, response: response) else {
+            // The layer matched it by its branch, but tags or Call-ID are not those of our INVITE.
+            call.phase == .closing
+                ? calls[handle] = nil
+                : end(handle, CallTermination(.failed, phrase: "the answer belongs to another call"))
+            return
+        }
+        let ack = acknowledgement(in: dialog, of: call.invite)
+        var answered = AnsweredInvite(invite: call.invite)
+        answered.acknowledgements[tag] = ack
+        answeredInvites[id] = answered
         call.lastAck = ack
         call.dialog = dialog
         call.noAnswerDeadline = nil
-        transactions.sendStateless(ack, over: currentFlow(of: call))
+        calls[handle] = call
+        resend(ack)
         if call.phase == .closing {
             // Our CANCEL crossed the answer: the call exists, so it is ended as calls are (RFC 3261, 15).
-            calls[handle] = call
-            sendBye(handle, reason: nil, at: now)
+            sendBye(handle, reason: call.byeReason, at: now)
             return
         }
         call.phase = .confirmed
@@ -130,38 +167,48 @@ extension UserAgent {
     }
 
     /// A second device answered the same INVITE: acknowledge, then hang up (13.2.2.4).
-    private mutating func dismissFork(_ response: SIPMessage, of call: Call, at now: MonotonicTime) {
-        guard var fork = try? SIPDialog(asClientFor: call.invite, response: response), let path else { return }
-        let ack = acknowledgement(in: &fork, sequence: call.invite.cseq?.number ?? 1, flow: currentFlow(of: call))
-        transactions.sendStateless(ack, over: currentFlow(of: call))
-        let bye = fork.request(.bye, contact: nil)
-        _ = transactions.send(bye, over: currentFlow(of: call), sentBy: path.via, at: now)
+    private mutating func dismissFork(
+        _ response: SIPMessage, of invite: SIPMessage, in id: TransactionID?, at now: MonotonicTime
+    ) {
+        guard var fork = try? SIPDialog(asClientFor: invite, response: response), let path else { return }
+        let ack = acknowledgement(in: fork, of: invite)
+        if let id, var answered = answeredInvites[id] {
+            guard answered.acknowledgements.count < AnsweredInvite.maximumAnswers else { return }
+            answered.acknowledgements[response.to?.tag ?? ""] = ack
+            answeredInvites[id] = answered
+        }
+        resend(ack)
+        var bye = fork.request(.bye, contact: nil)
+        bye.headers["User-Agent"] = configuration.userAgent
+        _ = transactions.send(bye, over: path.flow, sentBy: path.via, at: now)
     }
 
     /// The ACK for a 2xx: a request of its own with a Via of its own, but no transaction (13.2.2.4).
-    func acknowledgement(in dialog: inout SIPDialog, sequence: UInt32, flow: SIPFlow) -> SIPMessage {
-        var ack = dialog.ack(for: sequence)
+    private mutating func acknowledgement(in dialog: SIPDialog, of invite: SIPMessage) -> SIPMessage {
+        var ack = dialog.ack(for: invite.cseq?.number ?? 1, credentialsFrom: invite)
         if var via = path?.via {
-            var random = random
-            via.branch = "z9hG4bK" + random.hexadecimal(bits: 96)
+            via.branch = transactions.makeBranch()
             ack.vias = [via]
         }
         ack.headers["User-Agent"] = configuration.userAgent
         return ack
     }
 
+    /// Sends an ACK, for the first time or again, over the path that there is now.
+    private mutating func resend(_ ack: SIPMessage) {
+        if let path { transactions.sendStateless(ack, over: path.flow) }
+    }
+
     private mutating func receiveChallenge(_ response: SIPMessage, of handle: CallHandle, at now: MonotonicTime) {
         guard var call = calls[handle], call.phase == .early, let path else {
-            receiveRefusal(response, status: response.status ?? 401, of: handle)
+            receiveRefusal(response, status: response.status ?? 401, of: handle, at: now)
             return
         }
         var invite = call.invite
         guard call.inviteAttempts < 3, case .retry = authenticator.authorize(&invite, after: response) else {
-            receiveRefusal(response, status: response.status ?? 401, of: handle)
+            receiveRefusal(response, status: response.status ?? 401, of: handle, at: now)
             return
         }
-        invite.cseq = SIPCSeq(number: (invite.cseq?.number ?? 1) &+ 1, method: .invite)
-        invite.vias = []
         let id = transactions.send(invite, over: path.flow, sentBy: path.via, at: now)
         call.invite = invite
         call.inviteTransaction = id
@@ -170,13 +217,16 @@ extension UserAgent {
         legs[id] = handle
     }
 
-    private mutating func receiveRefusal(_ response: SIPMessage, status: Int, of handle: CallHandle) {
+    private mutating func receiveRefusal(
+        _ response: SIPMessage, status: Int, of handle: CallHandle, at now: MonotonicTime
+    ) {
         guard let call = calls[handle] else { return }
         if call.phase == .closing {
             calls[handle] = nil
         } else {
             let phrase = ReasonHeader(response)?.text ?? response.reason ?? ""
             end(handle, CallTermination(status: status, phrase: phrase, hasRung: call.hasRung))
+            if status == 403 { registerAnew(at: now) }
         }
     }
 
@@ -185,12 +235,20 @@ extension UserAgent {
         _ id: TransactionID, request: SIPMessage, of handle: CallHandle, failure: TransactionFailure,
         at now: MonotonicTime
     ) {
-        guard let call = calls[handle] else { return }
+        guard var call = calls[handle] else { return }
         if call.phase == .closing {
-            if id == call.inviteTransaction || request.method == .bye { calls[handle] = nil }
+            if case .transport = failure, request.method == .bye, id.role == .client {
+                // The other side does not know yet: told as soon as the platform is there again.
+                call.needsBye = true
+                calls[handle] = call
+            } else if id == call.inviteTransaction, call.direction == .outgoing || call.dialog == nil {
+                calls[handle] = nil
+            } else if request.method == .bye {
+                calls[handle] = nil
+            }
             return
         }
-        guard id == call.inviteTransaction, call.phase == .early, call.direction == .outgoing else { return }
+        guard id == call.inviteTransaction, call.phase == .early else { return }
         switch failure {
         case .transport(let reason):
             end(handle, CallTermination(.network, phrase: reason))
@@ -199,14 +257,19 @@ extension UserAgent {
         }
     }
 
-    /// A 2xx after its transaction is gone: a late fork, or a repetition whose ACK was lost.
+    /// A 2xx after its transaction is gone: a repetition whose ACK was lost, or a very late device.
     mutating func receiveStray(_ response: SIPMessage, at now: MonotonicTime) {
         guard let status = response.status, (200..<300).contains(status), response.cseq?.method == .invite,
-            let callID = response.callID, let tag = response.from?.tag
+            let callID = response.callID, let tag = response.from?.tag,
+            let call = calls.values.first(where: {
+                $0.callID == callID && $0.localTag == tag && $0.direction == .outgoing
+                    && $0.invite.cseq == response.cseq
+            }), let dialog = call.dialog
         else { return }
-        for (handle, call) in calls where call.callID == callID && call.localTag == tag && call.direction == .outgoing {
-            receiveAnswer(response, of: handle, at: now)
-            return
+        if dialog.remoteTag == response.to?.tag ?? "" {
+            if let ack = call.lastAck { resend(ack) }
+        } else {
+            dismissFork(response, of: call.invite, in: nil, at: now)
         }
     }
 }

@@ -2,9 +2,14 @@ import Primitives
 import SIP
 
 extension UserAgent {
-    /// Registers with the platform and keeps the binding alive until `unregister` (RFC 3261, section 10).
+    /// Registers with the platform and keeps the binding alive until `unregister` (RFC 3261, section 10). Called again,
+    /// it registers now, be it in a pause after a failure or after `unregister`.
     public mutating func start(at now: MonotonicTime) {
-        guard registration == nil else { return }
+        guard registration == nil else {
+            registration?.start(at: now)
+            settle(at: now)
+            return
+        }
         let registrar = SIPURI(user: nil, host: configuration.domain)
         var machine = RegistrationMachine(
             configuration: RegistrationConfiguration(
@@ -25,7 +30,7 @@ extension UserAgent {
         let digests = credentials.filter { credential in
             if case .digest = credential { true } else { false }
         }
-        authenticator = Authenticator(credentials: digests, random: random)
+        authenticator = Authenticator(credentials: digests, random: random, realms: realms)
         registration?.credentialsChanged(credentials, at: now)
         settle(at: now)
     }
@@ -72,11 +77,22 @@ extension UserAgent {
             emit(.needsCredentials(challenge))
         case .registered(let expires, let isRefresh):
             emit(.registration(.registered(expires: expires, isRefresh: isRefresh)))
+            pathRegistered(at: now)
         case .failed(let failure, let retryAt):
             emit(.registration(.failed(failure, retryAt: retryAt)))
         case .unregistered:
             emit(.registration(.unregistered))
         }
+    }
+
+    mutating func receiveRegistration(_ response: SIPMessage, at now: MonotonicTime) {
+        if let status = response.status, status >= 200 { registrationTransaction = nil }
+        let asking = Challenge.challenges(in: response).map(\.realm).filter { !realms.contains($0) }
+        if !asking.isEmpty, realms.count < 16 {
+            // Only the registrar's challenges say which protection spaces are the platform's.
+            realms.formUnion(asking.prefix(4))
+        }
+        registration?.receive(response, at: now)
     }
 
     /// Sends a REGISTER whose contact names the flow it goes over: the machine does not know the flow's address.
@@ -90,7 +106,6 @@ extension UserAgent {
             }
         }
         register.headers["User-Agent"] = configuration.userAgent
-        register.headers["Supported"] = "outbound, path"
         registrationTransaction = transactions.send(register, over: path.flow, sentBy: path.via, at: now)
     }
 }

@@ -15,14 +15,23 @@ public struct UserAgent: Sendable {
 
     var transactions: TransactionLayer
     var registration: RegistrationMachine?
+    /// The REGISTER that waits for its final response.
     var registrationTransaction: TransactionID?
     /// A REGISTER that waits for its flow.
     var pendingRegister: SIPMessage?
     var isOpeningFlow = false
+    /// Whether the registrar has confirmed a binding over the current path, so that it knows requests from there.
+    var isPathRegistered = false
+    /// When the registrar last confirmed the binding.
+    var lastRegistered: MonotonicTime?
     var authenticator: Authenticator
+    /// The protection spaces of our own platform: a challenge for another one is never answered.
+    var realms: Set<String>
     var calls: [CallHandle: Call] = [:]
     /// Which leg a client or server transaction belongs to.
     var legs: [TransactionID: CallHandle] = [:]
+    /// INVITEs of ours that were answered, while further answers may come.
+    var answeredInvites: [TransactionID: AnsweredInvite] = [:]
     var random: RandomSource
     private var nextHandle: UInt64 = 1
     private var actions: [UserAgentAction] = []
@@ -33,21 +42,16 @@ public struct UserAgent: Sendable {
         self.configuration = configuration
         self.random = random
         transactions = TransactionLayer(timers: configuration.timers, random: random)
-        authenticator = Authenticator(credentials: [], random: random)
+        realms = [configuration.domain]
+        authenticator = Authenticator(credentials: [], random: random, realms: realms)
     }
 
     // MARK: Inputs
 
-    /// A message arrived over a flow. Messages from elsewhere than our platform are refused or dropped.
+    /// A message arrived over a flow. Messages over another flow than the path are dropped.
     public mutating func receive(_ message: SIPMessage, from flow: SIPFlow, at now: MonotonicTime) {
         guard let path, flow == path.flow else { return }
-        if message.isRequest, let fault = message.validate() {
-            if fault.status >= 400, message.method != .ack {
-                transactions.sendStateless(message.response(status: fault.status, reason: fault.reason), over: flow)
-            }
-        } else {
-            transactions.receive(message, from: flow, at: now)
-        }
+        transactions.receive(message, from: flow, at: now)
         settle(at: now)
     }
 
@@ -57,37 +61,9 @@ public struct UserAgent: Sendable {
         if let due = registration?.nextTimeout, due <= now {
             registration?.timeout(at: now)
         }
-        for (handle, call) in calls {
-            guard let due = call.nextTimeout, due <= now else { continue }
+        settle(at: now)
+        for handle in handles where calls[handle]?.nextTimeout ?? .distantFuture <= now {
             callTimeout(handle, at: now)
-        }
-        settle(at: now)
-    }
-
-    /// The flow that `openFlow` asked for is there.
-    public mutating func flowOpened(_ path: RegisteredFlow, at now: MonotonicTime) {
-        isOpeningFlow = false
-        self.path = path
-        if let register = pendingRegister {
-            pendingRegister = nil
-            sendRegister(register, at: now)
-        }
-        settle(at: now)
-    }
-
-    /// The flow could not be opened, or broke: everything on it fails now instead of after its timers.
-    public mutating func flowFailed(reason: String, at now: MonotonicTime) {
-        isOpeningFlow = false
-        if let path {
-            // A UDP socket outlives an ICMP error; a stream connection does not.
-            if path.flow.transport != .udp { self.path = nil }
-            transactions.transportFailed(flow: path.flow, reason: reason, at: now)
-        }
-        if pendingRegister != nil {
-            pendingRegister = nil
-            registration?.requestFailed(.transport(reason), at: now)
-        } else if path == nil {
-            registration?.flowFailed(at: now)
         }
         settle(at: now)
     }
@@ -118,6 +94,9 @@ public struct UserAgent: Sendable {
     public var hasUnfinishedCalls: Bool { !calls.isEmpty }
 
     // MARK: Inside
+
+    /// The calls from the oldest to the youngest, so that what is done for all of them has an order.
+    var handles: [CallHandle] { calls.keys.sorted { $0.number < $1.number } }
 
     mutating func emit(_ action: UserAgentAction) {
         actions.append(action)
@@ -150,7 +129,7 @@ public struct UserAgent: Sendable {
             emit(.transmit(message, flow))
         case .response(let response, let id, _):
             if id == registrationTransaction {
-                registration?.receive(response, at: now)
+                receiveRegistration(response, at: now)
             } else if let handle = legs[id] {
                 receiveResponse(response, in: id, of: handle, at: now)
             }
@@ -164,12 +143,14 @@ public struct UserAgent: Sendable {
             receiveStray(response, at: now)
         case .failed(let id, let request, let failure):
             if id == registrationTransaction {
+                registrationTransaction = nil
                 registration?.requestFailed(failure, at: now)
             } else if let handle = legs[id] {
                 transactionFailed(id, request: request, of: handle, failure: failure, at: now)
             }
         case .terminated(let id):
             legs[id] = nil
+            answeredInvites[id] = nil
         }
     }
 }

@@ -20,7 +20,9 @@ public struct UserAgentConfiguration: Sendable {
     public var capabilities: AudioCapabilities = .default
     /// How long a call may ring before the caller gives up with `noAnswer`.
     public var noAnswerTimeout: Duration = .seconds(60)
-    /// Calls at the same time, in both directions; further ones are refused with 486.
+    /// How long an incoming call may ring here; longer than any caller and proxy waits, it ends calls whose caller vanished.
+    public var incomingRingTimeout: Duration = .seconds(240)
+    /// Calls at the same time, in both directions; further incoming ones are refused with 486, outgoing ones at once.
     public var maximumCalls = 16
     /// Timer values; tests shorten nothing, they simulate time.
     public var timers = SIPTimerSettings()

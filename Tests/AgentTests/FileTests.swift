@@ -65,13 +65,16 @@ struct FileTests {
     }
 
     @Test func tokensAreOneWordOfThreeParts() throws {
-        #expect(try TokenText.check(Array(" \n aa.bb-_9.CC\r\n".utf8), source: "x") == "aa.bb-_9.CC")
+        func read(_ text: String) throws(CommandFailure) -> String {
+            try TokenInput.compact(TokenInput.checked(Array(text.utf8), from: "x"), from: "x")
+        }
+        #expect(try read(" \n aa.bb-_9.CC\r\n") == "aa.bb-_9.CC")
         let bad = [
             "", "  \n", "aa.bb", "aa.bb.cc.dd", "aa..cc", "aa.bb.cc dd.ee.ff", "aa.b\u{0}b.cc", "aa.bé.cc", "a+a.bb.cc",
             String(repeating: "a", count: 9_000) + ".b.c",
         ]
         for text in bad {
-            let failure = #expect(throws: CommandFailure.self) { try TokenText.check(Array(text.utf8), source: "x") }
+            let failure = #expect(throws: CommandFailure.self) { try read(text) }
             #expect(failure?.exit == .dataUnusable)
             #expect(failure?.message.contains("aa") == false, "a token is never shown")
         }
