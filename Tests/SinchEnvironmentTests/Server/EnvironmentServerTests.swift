@@ -1,5 +1,6 @@
 import Audio
 import Dispatch
+import Glibc
 import Network
 import Primitives
 import SIP
@@ -143,7 +144,13 @@ import Token
         #expect(samples.max() ?? 0 < 20_000)
         // It begins and ends in silence, so that nothing clicks.
         #expect(abs(Int(samples.first ?? 1)) < 10 && abs(Int(samples.last ?? 1)) < 10)
-        let path = try AnnouncementSound.write(into: "/tmp")
+        var template = Array("/tmp/sinchctl-test-XXXXXX".utf8CString)
+        let directory = try #require(mkdtemp(&template).map { String(cString: $0) })
+        let path = try AnnouncementSound.write(into: directory)
+        defer {
+            unlink(path)
+            rmdir(directory)
+        }
         let file = try WAVFile(path: path)
         #expect(file.format.sampleRate == 16_000)
         #expect(file.format.channels == 1)
