@@ -1,3 +1,4 @@
+import Configuration
 import Agent
 import FoundationEssentials
 import Glibc
