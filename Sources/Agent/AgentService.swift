@@ -122,8 +122,8 @@ public actor AgentService {
 
     func registrationChanged(_ status: SinchClientStatus) {
         if status.registration == "registered" {
-            if events.lastRegistrationEvent == "registrationLost" { record("registered", call: nil) }
-        } else if let failure = status.lastFailure, events.lastRegistrationEvent != "registrationLost" {
+            if events.lastRegistrationEvent != "registered" { record("registered", call: nil) }
+        } else if let failure = status.lastFailure, events.lastRegistrationEvent == "registered" {
             record("registrationLost", call: nil, message: failure)
         }
     }

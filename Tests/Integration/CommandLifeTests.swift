@@ -137,6 +137,23 @@ struct CommandLifeTests {
         }
     }
 
+    @Test func eventsEndWithTheirReader() async throws {
+        try await Scratch.with { world in
+            try await world.start("alice")
+            let pipeline = try RunningCommand(
+                "/bin/sh", ["-c", "'\(Scratch.program)' events --as alice --follow --jsonl | head -n 1"],
+                environment: world.environment, directory: world.root)
+            #expect(await world.eventually { pipeline.outputSoFar.contains("registered") })
+            // The reader has gone by now, or goes; some events later the writer knows.
+            #expect(
+                try await world.eventually {
+                    try await world.must("mute", "--as", "alice")
+                    return world.processes.count == 2
+                }, "the client and the environment")
+            _ = await pipeline.end(within: .seconds(5))
+        }
+    }
+
     @Test func waitOutlivesTheClientWithAWord() async throws {
         try await Scratch.with { world in
             try await world.start("alice")

@@ -131,6 +131,34 @@ struct SettingsTests {
         }
     }
 
+    @Test func tokensComeFromACommand() async throws {
+        try await Scratch.with { world in
+            try await world.must("environment", "start")
+            let file = try #require(try EnvironmentFile.running(world.runtime + "/environment.json"))
+            let token = try RegistrationToken.sign(
+                applicationKey: file.applicationKey, applicationSecret: file.applicationSecret, userID: "alice",
+                issuedAt: Int64(Date().timeIntervalSince1970), nonce: "n1")
+            try writeFile(world.root + "/alice.jwt", Array(token.utf8))
+            let common = "applicationKey: \"\(file.applicationKey)\", environmentHost: \"\(file.host):\(file.port)\""
+            try world.configure(
+                """
+                { profiles: {
+                  default: { \(common), tokenCommand: ["cat", "\(world.root)/alice.jwt"] },
+                  fails: { \(common), tokenCommand: ["sh", "-c", "echo hush >&2; exit 3"] },
+                  missing: { \(common), tokenCommand: ["no-such-program"] },
+                  chatty: { \(common), tokenCommand: ["echo", "here", "you", "are"] } } }
+                """)
+            try await world.run("start", "--user", "alice", "--profile", "fails", "--json")
+                .expectFailure(.registrationRefused, "token command", "sh")
+            try await world.run("start", "--user", "alice", "--profile", "missing", "--json")
+                .expectFailure(.registrationRefused, "no-such-program")
+            try await world.run("start", "--user", "alice", "--profile", "chatty", "--json")
+                .expectFailure(.dataUnusable, "echo")
+            try await world.start("alice")
+            try await world.must("call", "echo", "--as", "alice", "--duration", "1")
+        }
+    }
+
     // MARK: The environment that is not there
 
     @Test(arguments: ["127.0.0.1:1", "127.0.0.1:1;transport=tcp", "127.0.0.1:1;transport=udp"])

@@ -11,7 +11,7 @@ struct SilentEnvironmentTests {
         let port: UInt16
 
         init() {
-            descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -22,6 +22,7 @@ struct SilentEnvironmentTests {
                     _ = getsockname(descriptor, address, &length)
                 }
             }
+            self.descriptor = descriptor
             port = UInt16(bigEndian: address.sin_port)
         }
 
@@ -41,20 +42,22 @@ struct SilentEnvironmentTests {
         _ = silence.port
     }
 
-    @Test(arguments: [["start"], ["register"], ["call", "bob"]])
-    func timeIsKept(command: [String]) async throws {
+    @Test(arguments: ["start", "register", "call bob"])
+    func timeIsKept(command: String) async throws {
         try await with { world, options in
-            let run = try await world.begin(command + options + ["--timeout", "1"]).end(within: .seconds(10))
+            let run = try await world.begin(
+                command.split(separator: " ").map(String.init) + options + ["--timeout", "1"]
+            ).end(within: .seconds(10))
             try run.expectFailure(.timeout)
             #expect(run.duration < .seconds(4), "\(run.duration)")
             #expect(await world.eventually { world.processes.isEmpty }, "nothing goes on trying")
         }
     }
 
-    @Test(arguments: [["register"], ["call", "bob"]])
-    func interruptEndsIt(command: [String]) async throws {
+    @Test(arguments: ["register", "call bob"])
+    func interruptEndsIt(command: String) async throws {
         try await with { world, options in
-            let running = try world.begin(command + options)
+            let running = try world.begin(command.split(separator: " ").map(String.init) + options)
             #expect(await world.eventually { world.processes.count == 2 }, "the command and its client")
             running.signal(SIGINT)
             let run = await running.end(within: .seconds(3))
