@@ -27,7 +27,7 @@ build: setup ## build .build/release/sinchctl
 
 test: ## run all tests
 	@scripts/setup build test
-	@$(RUN_TESTS)
+	@scripts/test
 
 integration: ## run only the tests with real devices and servers
 	@scripts/setup build test

@@ -9,7 +9,7 @@ public enum TokenInput {
     public static func compact(_ text: String, from origin: String) throws(CommandFailure) -> String {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let isCompact =
-            parts.count == 3
+            text.utf8.count <= RegistrationToken.maxBytes && parts.count == 3
             && parts.allSatisfy { part in
                 !part.isEmpty
                     && part.allSatisfy { byte in

@@ -6,7 +6,7 @@ import Primitives
 
 /// Plays given samples, then ends.
 final class SampleSource: AudioSource, @unchecked Sendable {
-    let name = AudioDeviceName.file("samples")
+    let name = AudioDeviceName.alsa("samples")
     private(set) var counters = AudioDeviceCounters()
     private(set) var isStopped = false
     private let samples: [Int16]
