@@ -8,6 +8,13 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 DESTDIR ?=
 BINARY := .build/release/sinchctl
+
+# The C++ library that Swift's own needs is linked statically, and no symbols are exported: that spares each command
+# the look-up of some thousand symbols at its start, about a quarter of its time. Without the archive it stays shared.
+RELEASE := -c release --static-swift-stdlib --product sinchctl --disable-local-rpath \
+	-Xlinker --no-export-dynamic -Xlinker -L.build/static
+STATIC_CXX = $(shell clang -print-file-name=libstdc++.a 2>/dev/null)
+
 # A crash in a test prints its backtrace and ends; it does not wait for a debugger.
 RUN_TESTS := SWIFT_BACKTRACE=enable=yes,interactive=no,color=no swift test --disable-xctest
 
@@ -23,7 +30,9 @@ demo: build ## make a real call between two clients and check what each heard
 	@scripts/demo
 
 build: setup ## build .build/release/sinchctl
-	@swift build -c release --static-swift-stdlib --product sinchctl
+	@mkdir -p .build/static
+	@if [[ -f "$(STATIC_CXX)" ]]; then ln -sf "$(STATIC_CXX)" .build/static/libstdc++.a; fi
+	@swift build $(RELEASE)
 
 test: ## run all tests
 	@scripts/setup build test
@@ -33,10 +42,9 @@ integration: ## run only the tests with real devices and servers
 	@scripts/setup build test
 	@$(RUN_TESTS) --filter '^Integration\.'
 
-bench: ## measure, beside other programs; takes minutes
+bench: build ## measure, beside other programs; takes minutes and needs root
 	@scripts/setup build bench
-	@swift build -c release --static-swift-stdlib --product sinchctl
-	@scripts/bench
+	@scripts/bench $(ARGUMENTS)
 
 lint: ## check formatting and scripts
 	@scripts/setup lint

@@ -126,6 +126,7 @@ class Bench:
             time.sleep(0.5)
             if number < self.options.calls - 1:
                 self.hang_up(caller, callee)
+        time.sleep(0.5)
         both = (caller, callee)
         self.wire.reset_counts()
         begin, used = time.monotonic(), [processes.cpu_seconds(client.pid) for client in both]
@@ -134,6 +135,7 @@ class Bench:
         for client, before in zip(both, used):
             self.figures["cpu"].add(program, (processes.cpu_seconds(client.pid) - before) * 60 / elapsed)
             self.figures["rssCall"].add(program, processes.resident_mib(client.pid))
+            self.figures["ownCall"].add(program, processes.own_mib(client.pid))
         for port in found["ports"].values():
             self.figures["rate"].add(program, self.wire.bytes.get(port, (0, 0))[1] * 8 / 1000 / elapsed)
         self.hang_up(caller, callee)

@@ -55,6 +55,7 @@ def all_figures():
         Figure("cpu", "CPU s per minute of call", "s", aim=1, digits=3),
         Figure("rssIdle", "RSS, registered", "MiB", aim=1.5, digits=1),
         Figure("rssCall", "RSS, in a call", "MiB", aim=1.5, digits=1),
+        Figure("ownCall", "own memory, in a call", "MiB", digits=1),
         Figure("rate", "Opus payload", "kb/s", digits=1),
         Figure("status", "sinchctl status", "ms", aim=1.5, reference="curl --version"),
         Figure("version", "sinchctl version", "ms", reference="curl --version"),

@@ -11,11 +11,20 @@ def cpu_seconds(pid):
 
 def resident_mib(pid):
     """VmRSS in MiB."""
-    with open(f"/proc/{pid}/status") as status:
-        for line in status:
-            if line.startswith("VmRSS:"):
+    return _mebibytes(f"/proc/{pid}/status", "VmRSS:")
+
+
+def own_mib(pid):
+    """Memory that no file backs, in MiB."""
+    return _mebibytes(f"/proc/{pid}/smaps_rollup", "Anonymous:")
+
+
+def _mebibytes(path, field):
+    with open(path) as file:
+        for line in file:
+            if line.startswith(field):
                 return int(line.split()[1]) / 1024
-    raise RuntimeError(f"process {pid} has ended")
+    raise RuntimeError(f"{path} has no {field}")
 
 
 def wall_time(arguments, environment):
