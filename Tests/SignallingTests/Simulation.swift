@@ -240,7 +240,13 @@ final class Simulation {
     }
 
     func environmentFlow(to device: SimulatedDevice) -> SIPFlow {
-        SIPFlow(transport: device.transport, remote: device.address, connection: device.connection ?? 0)
+        SIPFlow(transport: device.transport, remote: localAddress(of: device), connection: device.connection ?? 0)
+    }
+
+    /// Each connection has a port of its own, as the system gives it.
+    private func localAddress(of device: SimulatedDevice) -> TransportAddress {
+        guard let connection = device.connection else { return device.address }
+        return TransportAddress(host: device.address.host, port: 40_000 &+ UInt16(truncatingIfNeeded: connection))
     }
 
     private func drain(_ device: SimulatedDevice) {
@@ -284,7 +290,7 @@ final class Simulation {
                 self.connections += 1
                 device.connection = self.connections
             }
-            let path = RegisteredFlow(flow: self.deviceFlow(of: device), local: device.address)
+            let path = RegisteredFlow(flow: self.deviceFlow(of: device), local: self.localAddress(of: device))
             self.act(device) { $0.flowOpened(path, at: $1) }
         }
     }

@@ -1,0 +1,102 @@
+import Primitives
+import SIP
+import Testing
+
+@testable import Signalling
+
+/// Damaged and misplaced messages into a user agent with live calls: nothing traps, nothing grows, nothing ends twice.
+struct UserAgentFuzzTests {
+    private static let words = [
+        "INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "REGISTER", "SIP/2.0 200 OK", "SIP/2.0 180 Ringing",
+        "SIP/2.0 401 Unauthorized", "SIP/2.0 487 Gone", "CSeq: 4294967295 INVITE", "CSeq: 0 BYE", ";tag=", ";tag=x",
+        "Require: 100rel", "Expires: 99999999999999999999", "Expires: 0", "Content-Length: 0", "m=audio 0 RTP/AVP 0",
+        "c=IN IP4 0.0.0.0", "a=inactive", "\r\n", "\r\n\r\n", "Contact: *", "Retry-After: -1", "Reason: SIP;cause=200",
+        "Reason: ;;=\";", "Record-Route: <sip:a;lr>, <sip:b>", "<>", "\u{0}", "é", "Via: SIP/2.0/UDP x;branch=z9hG4bK",
+    ]
+
+    private static func mutate(_ bytes: [UInt8], _ random: inout RandomSource, _ others: [[UInt8]]) -> [UInt8] {
+        var result = bytes
+        func position() -> Int { result.isEmpty ? 0 : Int(random.next() % UInt64(result.count)) }
+        for _ in 0...Int(random.next() % 3) {
+            switch random.next() % 7 {
+            case 0 where !result.isEmpty: result[position()] = UInt8(truncatingIfNeeded: random.next())
+            case 1 where !result.isEmpty:
+                let start = position()
+                result.removeSubrange(start..<min(result.count, start + Int(random.next() % 40)))
+            case 2:
+                result.insert(contentsOf: Array(words[Int(random.next() % UInt64(words.count))].utf8), at: position())
+            case 3: result = Array(result.prefix(position()))
+            case 4:
+                // The head of one message, the rest of another.
+                let other = others[Int(random.next() % UInt64(others.count))]
+                result = Array(result.prefix(position())) + other.suffix(Int(random.next() % UInt64(other.count + 1)))
+            case 5:
+                var lines = String(decoding: result, as: UTF8.self).split(
+                    separator: "\r\n", omittingEmptySubsequences: false)
+                guard lines.count > 2 else { break }
+                let (a, b) = (Int(random.next() % UInt64(lines.count)), Int(random.next() % UInt64(lines.count)))
+                if random.next() & 1 == 0 { lines.swapAt(a, b) } else { lines[a] = lines[b] }
+                result = Array(lines.joined(separator: "\r\n").utf8)
+            default: break
+            }
+        }
+        return result
+    }
+
+    @Test(arguments: 1...12)
+    func mutatedMessages(seed: UInt64) throws {
+        var random = RandomSource.seeded(seed)
+        var lone = LoneAgent()
+        lone.act { $0.start(at: $1) }
+        try lone.acceptRegistration()
+        for number in 0..<4 {
+            _ = try lone.established(callID: "running-\(number)", body: number == 0 ? nil : LoneAgent.offer)
+        }
+        let media = LoneAgent.media
+        for _ in 0..<400 {
+            // Messages that mean something now.
+            var seeds: [SIPMessage] = []
+            let running = lone.agent.calls.values.compactMap { call in call.dialog.map { ($0.callID, $0.localTag) } }
+            if let (callID, tag) = running.randomElement(using: &random) {
+                for method in [SIPMethod.invite, .ack, .bye, .options, .cancel] {
+                    let body = random.next() & 1 == 0 ? LoneAgent.offer : nil
+                    seeds.append(lone.request(method, callID: callID, toTag: tag, body: body))
+                }
+            }
+            seeds.append(lone.request(.invite, callID: "new-\(random.next())", body: LoneAgent.offer))
+            for request in lone.sent.suffix(6) where request.isRequest && request.method != .ack {
+                for status in [100, 180, 200, 302, 401, 403, 487, 503] {
+                    seeds.append(lone.response(status, to: request, tag: "peer", body: LoneAgent.offer))
+                }
+            }
+            let texts = try seeds.shuffled(using: &random).prefix(2).map { try $0.encoded() }
+            guard let text = texts.randomElement(using: &random) else { continue }
+            if let message = try? SIPMessage.parse(Self.mutate(text, &random, texts)) {
+                lone.act { $0.receive(message, from: LoneAgent.flow, at: $1) }
+            }
+            switch random.next() % 12 {
+            case 0: lone.act { _ = $0.call(SIPURI(user: "x", host: "example.org"), media: media, at: $1) }
+            case 1, 2:
+                if let record = lone.records.randomElement(using: &random) {
+                    lone.act { $0.hangUp(record.handle, at: $1) }
+                }
+            case 3, 4:
+                if let record = lone.records.randomElement(using: &random) {
+                    lone.act { $0.answer(record.handle, media: media, at: $1) }
+                }
+            case 5: lone.advance(by: .milliseconds(Int64(random.next() % 3_000)))
+            case 6 where random.next() % 4 == 0: lone.act { $0.flowFailed(reason: "ICMP", at: $1) }
+            default: break
+            }
+            #expect(lone.agent.activeCalls <= lone.agent.configuration.maximumCalls)
+            // Everything it says can be printed.
+            for message in lone.sent.suffix(4) { _ = try message.encoded() }
+        }
+        for record in lone.records { lone.act { $0.hangUp(record.handle, at: $1) } }
+        #expect(lone.records.allSatisfy { $0.termination != nil })
+        lone.advance(by: .seconds(130))
+        #expect(lone.agent.calls.isEmpty)
+        lone.advance(by: .seconds(70))
+        #expect(lone.agent.legs.isEmpty && lone.agent.answeredInvites.isEmpty)
+    }
+}
