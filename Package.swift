@@ -99,7 +99,8 @@ let package = Package(
         .testTarget(
             name: "SinchEnvironmentTests",
             dependencies: [
-                "Audio", "Crypto", "Network", "Primitives", "SIP", "Signalling", "SinchEnvironment", "SinchRTC", "Token",
+                "Audio", "Crypto", "Network", "Primitives", "SIP", "Signalling", "SinchEnvironment", "SinchRTC",
+                "Token",
             ]),
         .testTarget(name: "AgentTests", dependencies: ["Agent", "Audio", "Configuration", "Network"]),
         .testTarget(

@@ -50,6 +50,8 @@ import Token
             let call = try alice.call("bob")
             try await platform.log.wait("an ACK") { messages in messages.contains { $0.method == .ack } }
             let invite = try #require(platform.log.events.first { $0.method == .invite })
+            // Our first packet tells that the stream has begun: what comes before is stale and not kept.
+            try await media.received.wait("a packet") { !$0.isEmpty }
             media.sendPacket(to: try #require(FakePlatform.mediaPort(of: invite)))
             try await alice.wait("establish", of: call)
             try await platform.sendReinvite(

@@ -8,7 +8,8 @@ extension CommandTable {
         discussion: """
             Calls a user, shows the progress and returns when the call has ended; the exit code says how. With --as \
             a client that is already running places the call; with --user a client is made for this one call and \
-            ends with it. Interrupt (Ctrl-C) hangs up; a second one ends at once.
+            ends with it. Interrupt (Ctrl-C) hangs up; a second one ends at once. At a terminal a line shows the call's \
+            time, levels and quality, m mutes or unmutes, and q hangs up.
 
             In the embedded environment the user echo returns what it hears and the user announcement plays a \
             message.

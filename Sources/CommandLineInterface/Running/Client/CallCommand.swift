@@ -1,9 +1,6 @@
 import Agent
-import CSys
 import Configuration
-import FoundationEssentials
 import Glibc
-import Network
 
 /// `sinchctl call DESTINATION`
 @Sendable func runCall(
@@ -23,7 +20,8 @@ import Network
     let placed = try channel.request("call", callParameters(parsed, context), timeout: .seconds(10))
     let conversation = CallConversation(
         channel: channel, callId: placed["id"]?.string ?? "", signals: signals, context: context,
-        deadline: deadline, isDetached: parsed.flag("detach"))
+        deadline: deadline, isDetached: parsed.flag("detach"),
+        live: parsed.flag("detach") ? nil : LiveLine(context.output))
     return try conversation.run()
 }
 
@@ -75,92 +73,4 @@ func mediaParameters(_ parsed: ParsedCommand, _ context: CommandContext) -> [Str
     }
     parameters["record"] = parsed.string("record").map { .string(context.absolute(path: $0)) }
     return parameters
-}
-
-/// One call as its command sees it: events until the end, a time limit, and the user's interrupts.
-private struct CallConversation {
-    let channel: AgentChannel
-    let callId: String
-    let signals: SignalInput
-    let context: CommandContext
-    let deadline: ContinuousClock.Instant?
-    let isDetached: Bool
-
-    /// How the waiting ended before the call did.
-    private enum Interruption {
-        case timeout
-        case signal(Int32)
-    }
-
-    func run() throws(CommandFailure) -> ExitCode {
-        var interruption: Interruption?
-        while true {
-            switch try channel.nextEvent(timeout: .zero) {
-            case .end: throw channel.gone
-            case .happened(let event):
-                guard let call = event.call, call.id == callId else { continue }
-                if event.event == "ended" { return try finish(call, interruption) }
-                context.output.progress(progress(event.event, call))
-                if isDetached, event.event == "established" { return detach(call) }
-                continue
-            case .nothing: break
-            }
-            let left = interruption == nil ? deadline.map { max(.zero, $0 - .now) } : nil
-            switch signals.wait(alsoFor: channel.descriptor, timeout: left) {
-            case .readable: continue
-            case .signal(let number):
-                // The first interrupt hangs up; the second ends the command at once.
-                if interruption != nil { _exit(number == SIGINT ? 130 : 143) }
-                interruption = .signal(number)
-                _ = try? channel.request("hangup", .object(["call": .string(callId)]), timeout: .seconds(2))
-            case .timedOut:
-                interruption = .timeout
-                _ = try? channel.request("hangup", .object(["call": .string(callId)]), timeout: .seconds(2))
-            }
-        }
-    }
-
-    private func progress(_ event: String, _ call: CallReport) -> String {
-        let delay = call.delays[event].map { " after \(Numbers.milliseconds($0))" } ?? ""
-        return switch event {
-        case "initiating": "calling \(call.remote)"
-        case "progressing": "the environment is working on the call\(delay)"
-        case "ringing": "\(call.remote) is ringing\(delay)"
-        case "answered": "\(call.remote) answered\(delay)"
-        case "established": "both sides hear each other\(delay)"
-        default: "\(event)\(delay)"
-        }
-    }
-
-    private func detach(_ call: CallReport) -> ExitCode {
-        context.output.agentResult(JSONConversion.value(call)) {
-            "the call to \(call.remote) is established and goes on; end it: sinchctl hangup \(call.id.prefix(8))"
-        }
-        return .ok
-    }
-
-    private func finish(_ call: CallReport, _ interruption: Interruption?) throws(CommandFailure) -> ExitCode {
-        switch interruption {
-        case .timeout:
-            throw CommandFailure(
-                exit: .timeout, step: call.end?.step, message: "the call was not over in the time of --timeout")
-        case .signal(let number):
-            throw CommandFailure(
-                exit: number == SIGINT ? .interrupted : .terminated, step: call.end?.step,
-                message: "interrupted; the call was hung up")
-        case nil: break
-        }
-        if let failure = call.failure {
-            // The document says everything: the report of the call, and the error in it.
-            var report = JSONConversion.value(call)
-            if case .object(var members) = report {
-                members["error"] = JSONConversion.value(failure)
-                report = .object(members)
-            }
-            if context.output.isJSON { context.output.agentResult(report) { "" } }
-            throw failure
-        }
-        context.output.agentResult(JSONConversion.value(call)) { CallSummary.text(call) }
-        return .ok
-    }
 }

@@ -25,7 +25,7 @@ extension ParsedCommand {
     let id = call["id"]?.string ?? ""
     while true {
         switch try channel.nextEvent(timeout: .zero) {
-        case .nothing: _ = signals.wait(alsoFor: channel.descriptor, timeout: nil)
+        case .nothing: _ = signals.wait(alsoFor: [channel.descriptor], timeout: nil)
         case .end: throw channel.gone
         case .happened(let event):
             guard let report = event.call, report.id == id else { continue }

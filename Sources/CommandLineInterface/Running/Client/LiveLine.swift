@@ -10,8 +10,8 @@ import MediaSession
 final class LiveLine {
     /// What the user wants.
     enum Key {
-        /// Mute or unmute.
-        case mute
+        /// Mute, or unmute.
+        case mute(Bool)
         /// Hang up.
         case quit
     }
@@ -19,6 +19,7 @@ final class LiveLine {
     private let original: termios
     private let width: Int
     private(set) var isMuted = false
+    private var isOpen = true
 
     /// Nil unless a person sits there: standard input and standard error are terminals, and nothing asked for silence.
     init?(_ output: Output) {
@@ -34,7 +35,14 @@ final class LiveLine {
     }
 
     deinit {
-        put("\r\u{1B}[K")
+        close()
+    }
+
+    /// Puts the terminal back as it was; nothing is shown from here on.
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        clear()
         var settings = original
         tcsetattr(0, TCSANOW, &settings)
     }
@@ -65,7 +73,7 @@ final class LiveLine {
         switch byte {
         case UInt8(ascii: "m"):
             isMuted.toggle()
-            return .mute
+            return .mute(isMuted)
         case UInt8(ascii: "q"): return .quit
         default: return nil
         }

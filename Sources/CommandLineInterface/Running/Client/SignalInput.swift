@@ -9,8 +9,8 @@ final class SignalInput: Sendable {
 
     /// What ended a wait.
     enum Outcome {
-        /// The other descriptor has something.
-        case readable
+        /// This descriptor has something.
+        case readable(Int32)
         /// A signal came.
         case signal(Int32)
         /// Neither did in time.
@@ -27,22 +27,19 @@ final class SignalInput: Sendable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Waits for the descriptor, a signal, or the time-out (nil: for ever).
-    func wait(alsoFor other: Int32, timeout: Duration?) -> Outcome {
-        var polled = [
-            pollfd(fd: other, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-        ]
+    /// Waits for one of the descriptors, a signal, or the time-out (nil: for ever).
+    func wait(alsoFor others: [Int32], timeout: Duration?) -> Outcome {
+        var polled = ([descriptor] + others).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         let milliseconds = timeout.map { duration in
             Int32(clamping: (duration.wholeNanoseconds + 999_999) / 1_000_000)
         }
-        let count = poll(&polled, 2, milliseconds ?? -1)
+        let count = poll(&polled, nfds_t(polled.count), milliseconds ?? -1)
         if count == 0 { return .timedOut }
-        if polled[1].revents != 0 {
+        if let first = polled.first, first.revents != 0 {
             var sender: pid_t = 0
             let number = csys_signalfd_read(descriptor, &sender)
             if number > 0 { return .signal(number) }
         }
-        return .readable
+        return .readable(polled.dropFirst().first { $0.revents != 0 }?.fd ?? -1)
     }
 }
