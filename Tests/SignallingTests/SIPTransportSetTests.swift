@@ -41,7 +41,7 @@ struct SIPTransportSetTests {
             let (answer, back) = try await client.nextMessage()
             #expect(answer.status == 200)
             #expect(back == path.flow)
-            let counters = await client.counters()
+            let counters = try await client.counters()
             #expect(counters.sent == 1 && counters.received == 1 && counters.malformed == 0)
         }
     }
@@ -59,10 +59,10 @@ struct SIPTransportSetTests {
             await raw.send(second + [13, 10, 13, 10] + third + second.prefix(100))
             #expect(try await server.nextMessage().0.body == Array("2".utf8))
             #expect(try await server.nextMessage().0.body == Array("3".utf8))
-            #expect(await raw.next() == .bytes([13, 10]), "a ping gets a pong (RFC 5626)")
+            #expect(try await raw.next() == .bytes([13, 10]), "a ping gets a pong (RFC 5626)")
             await raw.send(Array(second.dropFirst(100)))
             #expect(try await server.nextMessage().0.body == Array("2".utf8))
-            #expect(await server.counters().received == 4)
+            #expect(try await server.counters().received == 4)
         }
     }
 
@@ -72,19 +72,19 @@ struct SIPTransportSetTests {
             let raw = try await RawConnection(loop, to: try await server.listen(.tcp))
             let text = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
             await raw.send(Array(text.utf8))
-            guard case .malformed(let bytes, let flow) = await server.next() else {
+            guard case .malformed(let bytes, let flow) = try await server.next() else {
                 Issue.record("not reported")
                 return
             }
             #expect(bytes == Array(text.utf8))
-            guard case .failed(let failed, let error) = await server.next() else {
+            guard case .failed(let failed, let error) = try await server.next() else {
                 Issue.record("not closed")
                 return
             }
             #expect(failed == flow)
             #expect(error.message.contains("not SIP"))
-            #expect(await raw.next() == .closed)
-            #expect(await server.counters().malformed == 1)
+            #expect(try await raw.next() == .closed)
+            #expect(try await server.counters().malformed == 1)
         }
     }
 
@@ -94,7 +94,7 @@ struct SIPTransportSetTests {
             let server = Element(loop)
             let raw = try await RawConnection(loop, to: try await server.listen(.tcp))
             await raw.send(Array("NONSENSE\r\nContent-Length: 0\r\n\r\n".utf8))
-            guard case .malformed = await server.next() else {
+            guard case .malformed = try await server.next() else {
                 Issue.record("not reported")
                 return
             }
@@ -113,7 +113,7 @@ struct SIPTransportSetTests {
             for bytes in [[], [13, 10, 13, 10], [0], Array("no SIP at all".utf8)] as [[UInt8]] {
                 try await loop.call { socket.send(bytes, to: address) }
             }
-            guard case .malformed(let bytes, let flow) = await server.next() else {
+            guard case .malformed(let bytes, let flow) = try await server.next() else {
                 Issue.record("not reported")
                 return
             }
@@ -131,7 +131,7 @@ struct SIPTransportSetTests {
             let path = try await client.connect(.udp, to: closed).get()
             let start = loop.now
             await client.send(Self.message(), over: path.flow)
-            guard case .failed(let flow, let error) = await client.next() else {
+            guard case .failed(let flow, let error) = try await client.next() else {
                 Issue.record("not reported")
                 return
             }
@@ -139,10 +139,10 @@ struct SIPTransportSetTests {
             #expect(error.code == .connectionRefused)
             #expect(loop.now - start < .seconds(5))
             // Over TCP the connection fails.
-            let result = await client.connect(.tcp, to: closed)
+            let result = try await client.connect(.tcp, to: closed)
             #expect(throws: NetworkError.self) { try result.get() }
             for transport in [SIPTransport.tls, .ws, .wss] {
-                let result = await client.connect(transport, to: closed)
+                let result = try await client.connect(transport, to: closed)
                 #expect(throws: NetworkError.self) { try result.get() }
             }
         }
@@ -157,13 +157,13 @@ struct SIPTransportSetTests {
             await client.send(Self.message(), over: path.flow)
             let (_, flow) = try await server.nextMessage()
             await server.close(flow)
-            guard case .failed(let failed, _) = await client.next() else {
+            guard case .failed(let failed, _) = try await client.next() else {
                 Issue.record("not reported")
                 return
             }
             #expect(failed == path.flow)
             await client.send(Self.message(), over: path.flow)
-            guard case .failed(let again, let error) = await client.next() else {
+            guard case .failed(let again, let error) = try await client.next() else {
                 Issue.record("not reported")
                 return
             }
@@ -183,7 +183,7 @@ struct SIPTransportSetTests {
                 client.transports.connect(.tcp, to: address) { inbox.put($0) }
                 client.transports.close()
             }
-            let result = await inbox.next()
+            let result = try await inbox.next()
             #expect(throws: NetworkError.self) { try result.get() }
             // Everything that was on its way has been handled when this comes back.
             try await loop.call {}
@@ -197,12 +197,12 @@ struct SIPTransportSetTests {
             let raw = try await RawConnection(loop, to: try await server.listen(.tcp))
             let bytes = try Self.message().encoded()
             await raw.send(Array(bytes.prefix(50)))
-            guard case .failed(_, let error) = await server.next() else {
+            guard case .failed(_, let error) = try await server.next() else {
                 Issue.record("not reported")
                 return
             }
             #expect(error.code == .timedOut)
-            #expect(await raw.next() == .closed)
+            #expect(try await raw.next() == .closed)
         }
     }
 
@@ -218,7 +218,7 @@ struct SIPTransportSetTests {
             while loop.now - start < .milliseconds(1_200) {
                 let tick = Inbox<Bool>()
                 try await loop.call { _ = loop.schedule(after: .milliseconds(20)) { tick.put(true) } }
-                _ = await tick.next()
+                _ = try await tick.next()
                 await raw.send(Array(bytes.dropFirst(50) + bytes.prefix(50)))
                 _ = try await server.nextMessage()
             }
@@ -236,7 +236,7 @@ struct SIPTransportSetTests {
             await client.send(evil, over: path.flow)
             await client.send(Self.message("next"), over: path.flow)
             #expect(try await server.nextMessage().0.body == Array("next".utf8))
-            let counters = await client.counters()
+            let counters = try await client.counters()
             #expect(counters.unprintable == 1 && counters.sent == 1)
         }
     }
@@ -285,12 +285,13 @@ private final class Element: Sendable {
         }
     }
 
-    func connect(_ transport: SIPTransport, to address: TransportAddress) async -> Result<RegisteredFlow, NetworkError>
+    func connect(_ transport: SIPTransport, to address: TransportAddress) async throws
+        -> Result<RegisteredFlow, NetworkError>
     {
         let transports = transports
         let answer = Inbox<Result<RegisteredFlow, NetworkError>>()
         loop.execute { transports.connect(transport, to: address) { answer.put($0) } }
-        return await answer.next()
+        return try await answer.next()
     }
 
     func send(_ message: SIPMessage, over flow: SIPFlow) async {
@@ -303,17 +304,17 @@ private final class Element: Sendable {
         loop.execute { transports.close(flow) }
     }
 
-    func counters() async -> SIPTransportSet.Counters {
+    func counters() async throws -> SIPTransportSet.Counters {
         let transports = transports
         let answer = Inbox<SIPTransportSet.Counters>()
         loop.execute { answer.put(transports.counters) }
-        return await answer.next()
+        return try await answer.next()
     }
 
-    func next() async -> Report { await inbox.next() }
+    func next() async throws -> Report { try await inbox.next() }
 
     func nextMessage() async throws -> (SIPMessage, SIPFlow) {
-        let report = await next()
+        let report = try await next()
         guard case .message(let message, let flow) = report else {
             throw Unexpected(report: "\(report)")
         }
@@ -347,7 +348,7 @@ private final class RawConnection: Sendable {
             connection.onClose = { _ in inbox.put(.closed) }
             return connection
         }
-        let first = await inbox.next()
+        let first = try await inbox.next()
         #expect(first == .open)
     }
 
@@ -356,20 +357,20 @@ private final class RawConnection: Sendable {
         loop.execute { connection.send(bytes) }
     }
 
-    func next() async -> Report { await inbox.next() }
+    func next() async throws -> Report { try await inbox.next() }
 }
 
 /// Events on their way from handlers to a test, which waits for each.
 private final class Inbox<Value: Sendable>: Sendable {
     private struct State {
         var values: [Value] = []
-        var waiting: CheckedContinuation<Value, Never>?
+        var waiting: CheckedContinuation<Value, any Error>?
     }
 
     private let state = Mutex(State())
 
     func put(_ value: Value) {
-        let waiting = state.withLock { state -> CheckedContinuation<Value, Never>? in
+        let waiting = state.withLock { state -> CheckedContinuation<Value, any Error>? in
             guard let waiting = state.waiting else {
                 state.values.append(value)
                 return nil
@@ -380,14 +381,23 @@ private final class Inbox<Value: Sendable>: Sendable {
         waiting?.resume(returning: value)
     }
 
-    func next() async -> Value {
-        await withCheckedContinuation { continuation in
-            let ready = state.withLock { state -> Value? in
-                if !state.values.isEmpty { return state.values.removeFirst() }
-                state.waiting = continuation
-                return nil
+    /// Throws when the test is cancelled because its time is over.
+    func next() async throws -> Value {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let ready = state.withLock { state -> Value? in
+                    if !state.values.isEmpty { return state.values.removeFirst() }
+                    state.waiting = continuation
+                    return nil
+                }
+                if let ready { continuation.resume(returning: ready) }
             }
-            if let ready { continuation.resume(returning: ready) }
+        } onCancel: {
+            let waiting = state.withLock { state in
+                defer { state.waiting = nil }
+                return state.waiting
+            }
+            waiting?.resume(throwing: CancellationError())
         }
     }
 
