@@ -14,7 +14,8 @@ public final class SIPTransportSet: @unchecked Sendable {
     public struct Handlers: Sendable {
         /// A whole, well-formed message arrived.
         public var onMessage: @Sendable (SIPMessage, SIPFlow) -> Void
-        /// Bytes arrived that are no SIP message; a stream that sent them is closed already.
+        /// Bytes arrived that are no SIP message. A stream that cannot be cut into messages any more is closed after this
+        /// handler returned, so that an answer to them still goes out.
         public var onMalformed: @Sendable ([UInt8], SIPParseError, SIPFlow) -> Void
         /// A flow broke, or a datagram was answered by ICMP.
         public var onFlowFailed: @Sendable (SIPFlow, NetworkError) -> Void
@@ -31,8 +32,12 @@ public final class SIPTransportSet: @unchecked Sendable {
         }
     }
 
+    /// A message that has begun must be whole within this time: one byte a second is no way to talk.
+    public static let partialMessageTimeout: Duration = .seconds(10)
+
     private let loop: EventLoop
     private let limits: SIPLimits
+    private let partialMessageTimeout: Duration
     private let handlers: Handlers
     private var udp: UDPSocket?
     private var listener: TCPListener?
@@ -54,9 +59,13 @@ public final class SIPTransportSet: @unchecked Sendable {
     }
 
     /// Creates a set without sockets.
-    public init(loop: EventLoop, limits: SIPLimits = .default, handlers: Handlers) {
+    public init(
+        loop: EventLoop, limits: SIPLimits = .default,
+        partialMessageTimeout: Duration = SIPTransportSet.partialMessageTimeout, handlers: Handlers
+    ) {
         self.loop = loop
         self.limits = limits
+        self.partialMessageTimeout = partialMessageTimeout
         self.handlers = handlers
     }
 
@@ -90,15 +99,16 @@ public final class SIPTransportSet: @unchecked Sendable {
         options.connection.idleTimeout = .seconds(3_600)
         let listener = try TCPListener(loop: loop, bind: address, options: options)
         listener.onConnection = { [weak self] connection in
-            self?.adopt(connection, isOpen: true, completion: nil)
+            self?.adopt(connection, completion: nil)
         }
+        self.listener?.close()
         self.listener = listener
         return listener.localAddress
     }
 
     /// Opens a flow to `remote`; for UDP that is a matter of naming it.
     ///
-    /// - Parameter completion: called once, on the loop, possibly before this method returns.
+    /// - Parameter completion: called once, on the loop, possibly before this method returns; fails when the set is closed.
     public func connect(
         _ transport: SIPTransport, to remote: TransportAddress, timeout: Duration = .seconds(4),
         completion: @escaping @Sendable (Result<RegisteredFlow, NetworkError>) -> Void
@@ -107,7 +117,7 @@ public final class SIPTransportSet: @unchecked Sendable {
         case .udp:
             completion(Result { () throws(NetworkError) in try openUDP(toward: remote) })
         case .tcp:
-            adopt(TCPConnection.connect(loop: loop, to: remote, timeout: timeout), isOpen: false, completion: completion)
+            adopt(TCPConnection.connect(loop: loop, to: remote, timeout: timeout), completion: completion)
         case .tls, .ws, .wss:
             completion(
                 .failure(
@@ -155,7 +165,7 @@ public final class SIPTransportSet: @unchecked Sendable {
     /// Closes one stream flow without reporting it.
     public func close(_ flow: SIPFlow) {
         guard let stream = streams.removeValue(forKey: flow) else { return }
-        stream.connection.close()
+        discard(stream)
     }
 
     /// Closes every socket without reporting it.
@@ -164,11 +174,20 @@ public final class SIPTransportSet: @unchecked Sendable {
         udp = nil
         listener?.close()
         listener = nil
-        for stream in streams.values { stream.connection.close() }
+        let all = streams.values
         streams = [:]
+        all.forEach(discard)
     }
 
     // MARK: Inside
+
+    private func discard(_ stream: SIPStream) {
+        stream.stopWatching()
+        stream.connection.close()
+        if let completion = stream.takeCompletion() {
+            loop.execute { completion(.failure(NetworkError(.closed, "the transports were closed"))) }
+        }
+    }
 
     private func receiveDatagram(_ bytes: [UInt8], from peer: TransportAddress) {
         let flow = SIPFlow(transport: .udp, remote: peer, connection: 0)
@@ -189,49 +208,52 @@ public final class SIPTransportSet: @unchecked Sendable {
     }
 
     private func adopt(
-        _ connection: TCPConnection, isOpen: Bool,
+        _ connection: TCPConnection,
         completion: (@Sendable (Result<RegisteredFlow, NetworkError>) -> Void)?
     ) {
         let remote = connection.remoteAddress ?? TransportAddress(host: "0.0.0.0", port: 0)
         let flow = SIPFlow(transport: .tcp, remote: remote, connection: nextConnection)
         nextConnection &+= 1
-        let stream = SIPStream(connection: connection, limits: limits)
+        let stream = SIPStream(connection: connection, limits: limits, completion: completion)
         streams[flow] = stream
         connection.onOpen = { [weak stream] in
             guard let stream else { return }
-            stream.isOpen = true
             let local = stream.connection.localAddress ?? TransportAddress(host: "0.0.0.0", port: 0)
-            completion?(.success(RegisteredFlow(flow: flow, local: local)))
+            stream.takeCompletion()?(.success(RegisteredFlow(flow: flow, local: local)))
         }
         connection.onData = { [weak self, weak stream] bytes in
             guard let self, let stream else { return }
             self.receiveStream(bytes, on: stream, flow: flow)
         }
-        connection.onClose = { [weak self, weak stream] error in
-            guard let self else { return }
-            let wasOpen = stream?.isOpen ?? true
-            guard self.streams.removeValue(forKey: flow) != nil else { return }
+        connection.onClose = { [weak self] error in
+            guard let self, let stream = self.streams.removeValue(forKey: flow) else { return }
+            stream.stopWatching()
             let cause = error ?? NetworkError(.closed, "the other side closed the connection")
-            if wasOpen {
-                self.handlers.onFlowFailed(flow, cause)
+            if let completion = stream.takeCompletion() {
+                completion(.failure(cause))
             } else {
-                completion?(.failure(cause))
+                self.handlers.onFlowFailed(flow, cause)
             }
         }
-        stream.isOpen = isOpen
     }
 
     private func receiveStream(_ bytes: [UInt8], on stream: SIPStream, flow: SIPFlow) {
+        // A closed stream may still bring what was on its way.
+        guard streams[flow] === stream else { return }
         stream.framer.receive(bytes)
+        var isProgressing = false
         do {
             while streams[flow] === stream, let frame = try stream.framer.next() {
+                isProgressing = true
                 switch frame {
                 case .message(let message): deliver(message, from: flow)
                 case .keepAlivePing: stream.connection.send([0x0D, 0x0A])
                 case .keepAlivePong: break
                 }
             }
-            stream.watchPartialMessage(on: loop)
+            if streams[flow] === stream {
+                stream.watchPartialMessage(on: loop, within: partialMessageTimeout, isNew: isProgressing)
+            }
         } catch {
             counters.malformed &+= 1
             handlers.onMalformed(bytes, error, flow)
@@ -247,23 +269,37 @@ private final class SIPStream: @unchecked Sendable {
     // @unchecked: owned by its transport set and touched on the same loop.
     let connection: TCPConnection
     var framer: SIPStreamFramer
-    var isOpen = false
-    private var headerTimer: TimerHandle?
+    private var timer: TimerHandle?
+    private var completion: (@Sendable (Result<RegisteredFlow, NetworkError>) -> Void)?
 
-    init(connection: TCPConnection, limits: SIPLimits) {
+    init(
+        connection: TCPConnection, limits: SIPLimits,
+        completion: (@Sendable (Result<RegisteredFlow, NetworkError>) -> Void)?
+    ) {
         self.connection = connection
+        self.completion = completion
         framer = SIPStreamFramer(limits: limits)
     }
 
-    /// A message that has begun must be whole within ten seconds: one byte a second is no way to talk.
-    func watchPartialMessage(on loop: EventLoop) {
-        if framer.isIdle {
-            headerTimer?.cancel()
-            headerTimer = nil
-        } else if headerTimer == nil {
-            headerTimer = loop.schedule(at: loop.now + .seconds(10)) { [weak self] in
-                self?.connection.abort(NetworkError(.timedOut, "a message was not completed within 10 s"))
-            }
+    /// Whom to tell that the connection is there or will not be; once.
+    func takeCompletion() -> (@Sendable (Result<RegisteredFlow, NetworkError>) -> Void)? {
+        defer { completion = nil }
+        return completion
+    }
+
+    /// Bounds the time that the pending message may take.
+    ///
+    /// - Parameter isNew: whether messages were completed just now, so that what is pending is another one than before.
+    func watchPartialMessage(on loop: EventLoop, within limit: Duration, isNew: Bool) {
+        if framer.isIdle || isNew { stopWatching() }
+        guard !framer.isIdle, timer == nil else { return }
+        timer = loop.schedule(after: limit) { [weak self] in
+            self?.connection.abort(NetworkError(.timedOut, "a message was not completed within \(limit)"))
         }
+    }
+
+    func stopWatching() {
+        timer?.cancel()
+        timer = nil
     }
 }
