@@ -8,6 +8,9 @@ import SIP
 struct LocationService: Sendable {
     private struct Record: Sendable {
         var bindings: [Binding] = []
+        /// The numbers of devices that are gone: one that comes back, over another connection, gets its own again, so
+        /// that the dialogs it is a side of find it (see `DialogToken`).
+        var departed: [(identity: Binding.Identity, id: UInt64)] = []
         /// Which entry of `vacated` speaks of this user, when it has no device.
         var vacancy: UInt64 = 0
     }
@@ -110,7 +113,7 @@ struct LocationService: Sendable {
         let identity = Binding.identity(of: registration.contact)
         let old = users[user]?.bindings.first { $0.identity.matches(identity) }
         let binding = Binding(
-            id: old?.id ?? counter, user: user, identity: identity, contact: registration.contact,
+            id: old?.id ?? takeDepartedNumber(of: identity, user) ?? counter, user: user, identity: identity, contact: registration.contact,
             flow: registration.flow, callID: registration.callID, sequence: registration.sequence,
             expiry: registration.expiry, age: counter)
         var displaced: Binding?
@@ -139,11 +142,24 @@ struct LocationService: Sendable {
     /// Removes a device; its user stays known.
     mutating func remove(_ binding: Binding) {
         detach(binding)
+        if case .instance = binding.identity {
+            users[binding.user]?.departed.append((binding.identity, binding.id))
+            if let count = users[binding.user]?.departed.count, count > maxPerUser {
+                users[binding.user]?.departed.removeFirst()
+            }
+        }
         guard var record = users[binding.user], record.bindings.isEmpty else { return }
         counter &+= 1
         record.vacancy = counter
         users[binding.user] = record
         vacated.append((binding.user, counter))
+    }
+
+    /// The number that a device of this user had. Only an instance is proof enough that it is the same one: a contact may
+    /// be another program's by now.
+    private mutating func takeDepartedNumber(of identity: Binding.Identity, _ user: UserKey) -> UInt64? {
+        guard let index = users[user]?.departed.lastIndex(where: { $0.identity.matches(identity) }) else { return nil }
+        return users[user]?.departed.remove(at: index).id
     }
 
     /// Removes every device that registered over a flow that failed.
