@@ -111,6 +111,12 @@ final class AgentConnection: @unchecked Sendable {
             stream.close()
             return
         }
+        // Decoding costs more than linearly in depth, and it happens between calls' signalling: no request is deep.
+        guard AgentProtocol.depth(of: line) <= AgentProtocol.greatestDepth else {
+            respond(
+                id: nil, code: -32_600, message: "the line is nested deeper than \(AgentProtocol.greatestDepth) levels")
+            return
+        }
         guard let request = try? JSONDecoder().decode(AgentRequest.self, from: Data(line)), request.isWellFormed else {
             let isJSON = (try? JSONDecoder().decode(JSONValue.self, from: Data(line))) != nil
             respond(

@@ -112,9 +112,14 @@ public actor AgentService {
 
     func clientFailed(_ error: any Error) {
         let isTokenMissing = (error as? SinchError)?.code == .noCredentials
-        let failure =
+        var failure =
             (isTokenMissing ? tokenFailure : nil) ?? (error as? SinchError).map { CommandFailure($0) }
             ?? (error as? CommandFailure) ?? CommandFailure(exit: .internalError, message: "\(error)")
+        if failure.exit == .registrationRefused, failure.message.contains("no secret is known") {
+            failure.hint =
+                "an embedded environment that runs already does not know a new application; "
+                + "start it anew: sinchctl environment stop"
+        }
         record("registrationFailed", call: nil, message: failure.description)
         startContinuation?.resume(returning: .failure(failure))
         startContinuation = nil

@@ -88,3 +88,14 @@ struct EventHistoryTests {
         #expect(history.lastRegistrationEvent == "registrationLost")
     }
 }
+
+struct NestingTests {
+    @Test func depthIsCountedOutsideOfTexts() {
+        #expect(AgentProtocol.depth(of: Array("1".utf8)) == 0)
+        #expect(AgentProtocol.depth(of: Array(#"{"a":[1,{"b":[]}],"c":{}}"#.utf8)) == 4)
+        #expect(AgentProtocol.depth(of: Array(#"{"a":"[[[\"[[["}"#.utf8)) == 1)
+        #expect(AgentProtocol.depth(of: [UInt8](repeating: UInt8(ascii: "["), count: 60_000)) == 60_000)
+        // No request or parameter of ours comes near the bound.
+        #expect(AgentProtocol.greatestDepth < 16)
+    }
+}

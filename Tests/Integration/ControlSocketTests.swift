@@ -56,7 +56,7 @@ struct ControlSocketTests {
             #expect(several.compactMap { $0["id"]?.integer } == Array(1...20))
             // Nesting without end is no way to exhaust the stack.
             let deep = String(repeating: "[", count: 60_000)
-            #expect(error(try talk(deep + "\n").first) == -32_700)
+            #expect(error(try talk(deep + "\n").first) == -32_600)
             // Half a line, and the end.
             _ = try talk("{\"jsonrpc\":\"2.0\",\"id\":1,\"me", answers: 0)
             #expect(try await world.status("alice")["registration"]?["state"]?.string == "registered")

@@ -107,7 +107,7 @@ extension CommandTable {
                 summary: "run it in the foreground until interrupted",
                 options: [bindOption, portOption],
                 examples: [CommandExample("sinchctl environment run --port 5060", "on the port of SIP")],
-                exitCodes: [.network, .configuration, .busy]
+                exitCodes: [.network, .configuration, .usage]
             ),
             Command(
                 name: "start",

@@ -113,7 +113,8 @@ struct LocationService: Sendable {
         let identity = Binding.identity(of: registration.contact)
         let old = users[user]?.bindings.first { $0.identity.matches(identity) }
         let binding = Binding(
-            id: old?.id ?? takeDepartedNumber(of: identity, user) ?? counter, user: user, identity: identity, contact: registration.contact,
+            id: old?.id ?? takeDepartedNumber(of: identity, user) ?? counter, user: user, identity: identity,
+            contact: registration.contact,
             flow: registration.flow, callID: registration.callID, sequence: registration.sequence,
             expiry: registration.expiry, age: counter)
         var displaced: Binding?

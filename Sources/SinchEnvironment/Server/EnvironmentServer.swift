@@ -23,7 +23,7 @@ public actor EnvironmentServer {
         public var preferredPort: UInt16 = 0
         /// The domain of the users.
         public var realm = "sinchctl.localhost"
-        /// The applications whose tokens are accepted; the service users belong to the first.
+        /// The applications whose tokens are accepted; each has the service users.
         public var applications: [EnvironmentConfiguration.Application] = []
         /// What `announcement` plays; nil: nobody of that name is there.
         public var announcementPath: String?
@@ -157,14 +157,16 @@ public actor EnvironmentServer {
     // MARK: Service users
 
     private func startServices(at address: TransportAddress) async {
-        guard let application = options.applications.first else { return }
         var users = [ServiceUser.Behaviour.echo]
         if let path = options.announcementPath { users.append(.announcement(path: path)) }
-        for behaviour in users {
-            let service = ServiceUser(
-                behaviour: behaviour, application: application, realm: options.realm, address: address)
-            services.append(service)
-            await service.start()
+        // Each application is a name space of its own, and each has these users.
+        for application in options.applications {
+            for behaviour in users {
+                let service = ServiceUser(
+                    behaviour: behaviour, application: application, realm: options.realm, address: address)
+                services.append(service)
+                await service.start()
+            }
         }
     }
 }

@@ -100,7 +100,8 @@ struct CallConversation {
 
     private func detach(_ call: CallReport) -> ExitCode {
         context.output.agentResult(JSONConversion.value(call)) {
-            "the call to \(call.remote) is established and goes on; end it: sinchctl hangup \(call.id.prefix(8))"
+            "the call to \(call.remote) is established and goes on; "
+                + "end it: sinchctl hangup --as \(channel.user) \(call.id.prefix(8))"
         }
         return .ok
     }

@@ -31,7 +31,7 @@ extension ParsedCommand {
             guard let report = event.call, report.id == id else { continue }
             if event.event == "established" {
                 context.output.agentResult(JSONConversion.value(report)) {
-                    "talking to \(report.remote); end the call: sinchctl hangup"
+                    "talking to \(report.remote); end the call: sinchctl hangup --as \(channel.user)"
                 }
                 return .ok
             }
