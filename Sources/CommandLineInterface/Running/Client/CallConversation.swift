@@ -107,27 +107,33 @@ struct CallConversation {
     }
 
     private func finish(_ call: CallReport, _ interruption: Interruption?) throws(CommandFailure) -> ExitCode {
+        guard let failure = failure(of: call, interruption) else {
+            context.output.agentResult(JSONConversion.value(call)) { CallSummary.text(call) }
+            return .ok
+        }
+        // The document says everything: the report of the call, and the error in it.
+        var report = JSONConversion.value(call)
+        if case .object(var members) = report {
+            members["error"] = JSONConversion.value(failure)
+            report = .object(members)
+        }
+        // A call that was heard has measurements, however it ended.
+        context.output.agentResult(report) { call.delays["established"] == nil ? "" : CallSummary.text(call) }
+        throw failure
+    }
+
+    /// Why the command fails; nil when the call was established and ended normally.
+    private func failure(of call: CallReport, _ interruption: Interruption?) -> CommandFailure? {
         switch interruption {
         case .timeout:
-            throw CommandFailure(
-                exit: .timeout, step: call.end?.step, message: "the call was not over in the time of --timeout")
+            CommandFailure(
+                exit: .timeout, step: call.end?.step, message: "the call was not over in the time of --timeout",
+                hint: "give it more time, or bound the conversation itself with --duration")
         case .signal(let number):
-            throw CommandFailure(
+            CommandFailure(
                 exit: number == SIGINT ? .interrupted : .terminated, step: call.end?.step,
                 message: "interrupted; the call was hung up")
-        case nil: break
+        case nil: call.failure
         }
-        if let failure = call.failure {
-            // The document says everything: the report of the call, and the error in it.
-            var report = JSONConversion.value(call)
-            if case .object(var members) = report {
-                members["error"] = JSONConversion.value(failure)
-                report = .object(members)
-            }
-            if context.output.isJSON { context.output.agentResult(report) { "" } }
-            throw failure
-        }
-        context.output.agentResult(JSONConversion.value(call)) { CallSummary.text(call) }
-        return .ok
     }
 }
