@@ -39,7 +39,8 @@ public enum TLSFailure: Hashable, Sendable {
     /// What failed and what to do, for people: a clause without a full stop.
     public var explanation: String {
         switch self {
-        case .expired: "the certificate has expired; the server's operator must renew it (is this machine's clock right?)"
+        case .expired:
+            "the certificate has expired; the server's operator must renew it, unless this machine's clock is wrong"
         case .notYetValid: "the certificate is not valid yet; check this machine's clock"
         case .selfSigned:
             "the certificate is self-signed; give it as the CA file if this server is meant"
