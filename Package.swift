@@ -18,7 +18,7 @@ let package = Package(
         // C libraries from Debian.
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
         .target(name: "CSys"),
 
@@ -29,9 +29,11 @@ let package = Package(
         .target(name: "SIP", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
         .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
+        .target(name: "WebSocket", dependencies: ["Crypto"], swiftSettings: core),
 
         // What touches the machine.
-        .target(name: "Network", dependencies: ["CSys", "Primitives"], swiftSettings: strict),
+        .target(
+            name: "Network", dependencies: ["COpenSSL", "CSys", "Primitives", "WebSocket"], swiftSettings: strict),
         .target(
             name: "Audio", dependencies: ["CALSA", "COpus", "CSpeexDSP", "CSys", "Primitives"],
             swiftSettings: strict),
@@ -81,7 +83,8 @@ let package = Package(
         .testTarget(name: "SIPTests", dependencies: ["Crypto", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
-        .testTarget(name: "NetworkTests", dependencies: ["CSys", "Network", "Primitives"]),
+        .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
+        .testTarget(name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "Network", "Primitives", "WebSocket"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
             name: "MediaSessionTests",
