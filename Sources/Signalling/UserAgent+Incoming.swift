@@ -78,6 +78,10 @@ extension UserAgent {
         }
         // An offer that cannot be met is refused before anything rings; where media will be received is not known yet.
         guard !refusesBody(of: invite, in: id, at: now) else { return }
+        guard acceptsSDP(invite) else {
+            refuse(invite, in: id, status: 406, at: now)
+            return
+        }
         if !invite.body.isEmpty {
             var trial = OfferAnswer(
                 sessionID: 1, capabilities: configuration.capabilities,
@@ -126,6 +130,15 @@ extension UserAgent {
         transactions.respond(
             ownResponse(to: call.invite, status: status, localTag: call.localTag), in: call.inviteTransaction, at: now)
         end(handle, CallTermination(.noAnswer, sipStatus: status, phrase: "nobody answered here"))
+    }
+
+    /// Whether the answer may be a session description; without Accept it may (20.1).
+    private func acceptsSDP(_ request: SIPMessage) -> Bool {
+        guard request.headers.contains("Accept") else { return true }
+        return request.headers.values("Accept").contains { range in
+            let type = range.prefix { $0 != ";" }.filter { !$0.isWhitespace }.lowercased()
+            return ["application/sdp", "application/*", "*/*"].contains(type)
+        }
     }
 
     private func isSDP(_ message: SIPMessage) -> Bool {

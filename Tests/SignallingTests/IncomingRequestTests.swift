@@ -38,6 +38,18 @@ struct IncomingRequestTests {
         #expect(statuses(try lone.receive(packed)) == [415])
     }
 
+    @Test(arguments: [
+        ("text/plain", 406), ("", 406), ("application/sdpx", 406), ("text/plain, Application/SDP;level=1", 180),
+        ("application/*;q=0.1", 180), ("*/*", 180),
+    ])
+    func whoTakesNoSessionDescriptionGetsNone(accept: String, status: Int) throws {
+        var lone = LoneAgent()
+        var invite = lone.request(.invite, body: LoneAgent.offer)
+        invite.headers["Accept"] = accept
+        #expect(statuses(try lone.receive(invite)) == [status])
+        #expect(lone.records.isEmpty == (status != 180))
+    }
+
     @Test func requiredExtensionsAreRefused() throws {
         var lone = LoneAgent()
         var invite = lone.request(.invite, body: LoneAgent.offer)

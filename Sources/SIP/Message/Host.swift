@@ -4,12 +4,27 @@ enum Host {
     static func take(_ scanner: inout ByteScanner) -> String? {
         if scanner.take(UInt8(ascii: "[")) {
             let address = scanner.take(until: UInt8(ascii: "]"))
-            guard scanner.take(UInt8(ascii: "]")), isIPv6(ByteScanner(scanner.bytes, address)) else { return nil }
-            return scanner.text((address.lowerBound - 1)..<(address.upperBound + 1)).asciiLowercased
+            guard scanner.take(UInt8(ascii: "]")) else { return nil }
+            let reference = scanner.text((address.lowerBound - 1)..<(address.upperBound + 1)).asciiLowercased
+            if isIPv6(ByteScanner(scanner.bytes, address)) { return reference }
+            return withoutThirdColon(reference)
         }
         let range = scanner.take(.host)
         guard isName(scanner.bytes[range]) else { return nil }
         return scanner.text(range).asciiLowercased
+    }
+
+    /// The grammar of RFC 3261 makes `2001:db8:::192.0.2.1` of an address that ends in IPv4 digits. Elements must accept it
+    /// (RFC 5118 section 4.10); what is passed on is right. Nil when that is not what is wrong.
+    private static func withoutThirdColon(_ reference: String) -> String? {
+        var bytes = Array(reference.utf8)
+        let colon = UInt8(ascii: ":")
+        guard let colons = bytes.indices.dropFirst(2).first(where: { bytes[$0 - 2...$0].allSatisfy { $0 == colon } })
+        else { return nil }
+        bytes.remove(at: colons)
+        let isBeforeIPv4 = isIPv4(ByteScanner(bytes, colons..<(bytes.count - 1)))
+        guard isBeforeIPv4, isIPv6(ByteScanner(bytes, 1..<(bytes.count - 1))) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// A host given by a caller, in lower case, IPv6 with brackets.

@@ -166,6 +166,16 @@ public struct SIPHeaders: Sendable, Equatable {
         compactIfWorthwhile()
     }
 
+    /// Writes `text` behind the first value of that kind, whose bytes stay as they are.
+    mutating func extendValue(_ kind: HeaderName, with text: String) {
+        guard let index = fields.firstIndex(where: { $0.kind == kind }) else { return }
+        let value = fields[index].value
+        unused += value.count
+        let start = store(Array(storage[value])[...]).lowerBound
+        fields[index].value = start..<store(text).upperBound
+        compactIfWorthwhile()
+    }
+
     mutating func insert(_ kind: HeaderName, _ value: String, at index: Int) {
         fields.insert(store(Key(kind), value), at: max(0, min(index, fields.count)))
     }

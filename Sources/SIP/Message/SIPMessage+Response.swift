@@ -11,15 +11,18 @@ extension SIPMessage {
             response.headers.copy(.recordRoute, from: headers)
         }
         response.headers.copy(.from, from: headers)
-        if let toTag, let text = headers.text(.to), to?.tag == nil {
-            response.headers.set(.to, text + ";tag=" + toTag)
-        } else {
-            response.headers.copy(.to, from: headers)
-        }
+        response.headers.copy(.to, from: headers)
+        if let toTag { response.addToTag(toTag) }
         response.headers.copy(.callID, from: headers)
         response.headers.copy(.cseq, from: headers)
         if status == 100 { response.headers.copy(.timestamp, from: headers) }
         return response
+    }
+
+    /// Gives To a tag if it has none, and leaves what the peer wrote there as it is, byte for byte.
+    mutating func addToTag(_ tag: String) {
+        guard to?.tag == nil else { return }
+        headers.extendValue(.to, with: ";tag=" + tag)
     }
 
     private static let dialogMethods: Set<SIPMethod> = [.invite, .subscribe, .refer, .notify]

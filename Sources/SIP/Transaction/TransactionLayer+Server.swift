@@ -10,10 +10,7 @@ extension TransactionLayer {
     @discardableResult
     public mutating func respond(_ response: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
         var response = response
-        if let status = response.status, status > 100, var to = response.to, to.tag == nil {
-            to.tag = statelessTag(for: response)
-            response.to = to
-        }
+        if let status = response.status, status > 100 { response.addToTag(statelessTag(for: response)) }
         let isSent = changeServer(id) { $0.respond(response, at: now, into: &$1) } ?? false
         if isSent, id.method == .invite, let status = response.status, (200..<300).contains(status),
             let key = AcknowledgementKey(response), acknowledgements[key] == nil
@@ -41,17 +38,17 @@ extension TransactionLayer {
     }
 
     mutating func receiveRequest(_ message: SIPMessage, from flow: SIPFlow, at now: MonotonicTime) {
-        guard let original = message.topVia, let method = message.method else { return }
+        guard let method = message.method else { return }
+        guard let original = message.topVia else {
+            // It cannot be matched to anything, but its sender can be told (RFC 4475 section 3.1.2.1).
+            refuseIfFaulty(message, method, over: flow)
+            return
+        }
         var request = message
         var via = original
         via.stamp(source: flow.remote)
         request.topVia = via
-        if let fault = request.validate() {
-            if method != .ack, (300..<700).contains(fault.status) {
-                answerStatelessly(request, status: fault.status, reason: fault.reason, over: flow)
-            }
-            return
-        }
+        guard !refuseIfFaulty(request, method, over: flow) else { return }
         switch method {
         case .ack:
             let invite = TransactionID(serverFor: message, via: original, method: .invite)
@@ -61,6 +58,17 @@ extension TransactionLayer {
         default:
             receiveNew(request, TransactionID(serverFor: message, via: original, method: method), flow, now)
         }
+    }
+
+    /// Whether the request breaks the rules. Its sender is told, unless it is an ACK, which nothing answers, or lacks a Via,
+    /// without which a response is none.
+    @discardableResult
+    private mutating func refuseIfFaulty(_ request: SIPMessage, _ method: SIPMethod, over flow: SIPFlow) -> Bool {
+        guard let fault = request.validate() else { return false }
+        if method != .ack, (300..<700).contains(fault.status), request.headers.contains("Via") {
+            answerStatelessly(request, status: fault.status, reason: fault.reason, over: flow)
+        }
+        return true
     }
 
     private mutating func receiveNew(

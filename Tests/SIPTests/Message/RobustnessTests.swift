@@ -122,7 +122,7 @@ import Testing
 
     @Test func mutationsNeverTrap() throws {
         let seeds =
-            try TortureTests.cases.map { try TortureTests.bytes($0.file) } + [
+            try TortureTests.all() + [
                 request(adding: ["Contact: \"x\\\"y\" <sip:a%20b:c@[::1]:5060;lr?x=y>;q=0.1;+sip.instance=\"<urn:u>\""])
             ]
         let pieces = [
@@ -132,7 +132,7 @@ import Testing
         var random = RandomSource.seeded(4_475)
         var parsed = 0
         let duration = processorTime {
-            for _ in 0..<20_000 {
+            for _ in 0..<6_000 {
                 var bytes = seeds.randomElement(using: &random) ?? []
                 for _ in 0..<Int.random(in: 1...4, using: &random) {
                     let position = Int.random(in: 0...bytes.count, using: &random)
@@ -159,7 +159,7 @@ import Testing
                 }
             }
         }
-        #expect(parsed > 5_000, "mutations must reach beyond the first check")
+        #expect(parsed > 1_500, "mutations must reach beyond the first check")
         #expect(duration < 60)
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SIP
 
-/// Messages of our own around the ideas of RFC 4475 and RFC 5118 that no file covers.
+/// The ideas of RFC 4475 and RFC 5118 carried on: more values of each kind than the RFCs' messages have.
 @Suite struct TortureIdeaTests {
     @Test func spacesFoldsAndCompactNames() throws {
         let message = try SIPMessage.parse(
