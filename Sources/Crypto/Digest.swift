@@ -12,6 +12,14 @@ public func sha256(_ message: [UInt8]) -> [UInt8] {
     digest(message, .sha256) ?? unmatchable(length: 32)
 }
 
+/// The SHA-512/256 digest of `message` (FIPS 180-4, section 5.3.6.2): 32 bytes. Not the first half of SHA-512.
+///
+/// Where the machine's policy forbids it (`sha512256IsAvailable` is false) the result is random, so that it matches
+/// nothing.
+public func sha512256(_ message: [UInt8]) -> [UInt8] {
+    digest(message, .sha512256) ?? unmatchable(length: 32)
+}
+
 /// The MD5 digest of `message` (RFC 1321): 16 bytes. Only for protocols that demand it, such as SIP digest authentication.
 ///
 /// Where the machine's policy forbids MD5 (`md5IsAvailable` is false) the result is random, so that it matches nothing.
@@ -30,14 +38,17 @@ public func hmacSHA256(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
 public let sha256IsAvailable: Bool =
     digest([], .sha256) != nil && authenticationCode(key: [1], []) != nil
 
+/// Whether OpenSSL computes SHA-512/256.
+public let sha512256IsAvailable: Bool = digest([], .sha512256) != nil
+
 /// Whether OpenSSL computes MD5. False where the machine's policy (FIPS mode) forbids it.
 public let md5IsAvailable: Bool = digest([], .md5) != nil
 
 private enum Algorithm {
-    case sha256, md5
+    case sha256, sha512256, md5
 
     /// The digest's length in bytes.
-    var length: Int { self == .sha256 ? 32 : 16 }
+    var length: Int { self == .md5 ? 16 : 32 }
 }
 
 /// One digest in one call; nil when OpenSSL refuses.
@@ -46,7 +57,12 @@ private func digest(_ message: [UInt8], _ algorithm: Algorithm) -> [UInt8]? {
     var output = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
     var written: UInt32 = 0
     let result = unsafe message.withUnsafeBufferPointer { input in
-        let implementation = unsafe algorithm == .sha256 ? EVP_sha256() : EVP_md5()
+        let implementation =
+            switch algorithm {
+            case .sha256: unsafe EVP_sha256()
+            case .sha512256: unsafe EVP_sha512_256()
+            case .md5: unsafe EVP_md5()
+            }
         return unsafe EVP_Digest(input.baseAddress, input.count, &output, &written, implementation, nil)
     }
     guard result == 1, Int(written) == algorithm.length else { return nil }
