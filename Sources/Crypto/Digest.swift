@@ -12,6 +12,14 @@ public func sha256(_ message: [UInt8]) -> [UInt8] {
     digest(message, .sha256) ?? unmatchable(length: 32)
 }
 
+/// The SHA-512/256 digest of `message` (FIPS 180-4, section 5.3.6.2): 32 bytes. Not the first half of SHA-512.
+///
+/// Where the machine's policy forbids it (`sha512256IsAvailable` is false) the result is random, so that it matches
+/// nothing.
+public func sha512256(_ message: [UInt8]) -> [UInt8] {
+    digest(message, .sha512256) ?? unmatchable(length: 32)
+}
+
 /// The MD5 digest of `message` (RFC 1321): 16 bytes. Only for protocols that demand it, such as SIP digest authentication.
 ///
 /// Where the machine's policy forbids MD5 (`md5IsAvailable` is false) the result is random, so that it matches nothing.
@@ -38,16 +46,19 @@ public func hmacSHA256(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
 public let sha256IsAvailable: Bool =
     digest([], .sha256) != nil && authenticationCode(key: [1], []) != nil
 
+/// Whether OpenSSL computes SHA-512/256.
+public let sha512256IsAvailable: Bool = digest([], .sha512256) != nil
+
 /// Whether OpenSSL computes MD5. False where the machine's policy (FIPS mode) forbids it.
 public let md5IsAvailable: Bool = digest([], .md5) != nil
 
 private enum Algorithm {
-    case sha256, sha1, md5
+    case sha256, sha512256, sha1, md5
 
     /// The digest's length in bytes.
     var length: Int {
         switch self {
-        case .sha256: 32
+        case .sha256, .sha512256: 32
         case .sha1: 20
         case .md5: 16
         }
@@ -57,6 +68,7 @@ private enum Algorithm {
     var implementation: OpaquePointer? {
         switch self {
         case .sha256: unsafe EVP_sha256()
+        case .sha512256: unsafe EVP_sha512_256()
         case .sha1: unsafe EVP_sha1()
         case .md5: unsafe EVP_md5()
         }

@@ -33,6 +33,11 @@ struct AuthenticationFields: Hashable, Sendable {
         hasher.combine(token)
     }
 
+    /// The parameters of a header line that names no scheme, such as Authentication-Info.
+    static func parameters(_ line: String) -> AuthenticationFields {
+        parse("- " + line).first ?? AuthenticationFields(scheme: "-")
+    }
+
     /// Everything that one header line holds. What cannot be read is skipped up to the next comma.
     static func parse(_ line: String) -> [AuthenticationFields] {
         var reader = Reader(line)

@@ -24,14 +24,20 @@ public struct Challenge: Sendable, Hashable {
     public var algorithm: String?
     /// Digest: only the nonce was too old; the password is right.
     public var stale: Bool
+    /// Digest: the user name shall be hashed (RFC 7616 section 3.4.4).
+    public var userHash: Bool
     /// Bearer: the scope that the token needs.
     public var scope: String?
-    /// Bearer: where tokens come from (RFC 8898 section 4).
+    /// Bearer: where tokens come from (RFC 8898 section 4). To be shown, never to be followed: whoever sends a challenge
+    /// could have the next token sent to himself.
     public var authzServer: String?
     /// Bearer: why the token was refused, for example `invalid_token` (RFC 6750 section 3.1).
     public var error: String?
     /// Bearer: the same for people.
     public var errorDescription: String?
+    /// Bearer: which rule of the token is broken, for example `expired` or `unknownApplication`. A parameter of our own
+    /// environment, for programs; others name only ``error``.
+    public var tokenError: String?
     /// Whether a proxy asks (407, Proxy-Authenticate), not the server itself.
     public var isProxy: Bool
 
@@ -48,20 +54,39 @@ public struct Challenge: Sendable, Hashable {
         qop = (fields["qop"] ?? "").lowercased().split { $0 == "," || $0.isWhitespace }.map(String.init)
         algorithm = fields["algorithm"]
         stale = fields["stale"]?.lowercased() == "true"
+        userHash = fields["userhash"]?.lowercased() == "true"
         scope = fields["scope"]
-        authzServer = fields["authz_server"]
-        error = fields["error"]
-        errorDescription = fields["error_description"]
+        authzServer = fields["authz_server"].map(Self.readable)
+        error = fields["error"].map(Self.readable)
+        errorDescription = fields["error_description"].map(Self.readable)
+        tokenError = fields["token_error"].map(Self.readable)
         self.isProxy = isProxy
     }
 
-    /// All challenges of a response in the order written, of WWW-Authenticate first, then Proxy-Authenticate.
+    /// No server means more; they are compared with each other, which takes time.
+    private static let maximumChallenges = 32
+
+    /// All challenges of a response in the order written, of WWW-Authenticate first, then Proxy-Authenticate; of very
+    /// many the first 32 of each.
     public static func challenges(in response: SIPMessage) -> [Challenge] {
         var result: [Challenge] = []
         for (name, isProxy) in [("WWW-Authenticate", false), ("Proxy-Authenticate", true)] {
-            for line in response.headers.all(name) {
-                result += AuthenticationFields.parse(line).map { Challenge($0, isProxy: isProxy) }
+            var fields: [AuthenticationFields] = []
+            for line in response.headers.all(name) where fields.count < maximumChallenges {
+                fields += AuthenticationFields.parse(line)
             }
+            result += fields.prefix(maximumChallenges).map { Challenge($0, isProxy: isProxy) }
+        }
+        return result
+    }
+
+    /// What a server wrote for people, fit for a message: at most 200 characters, none that steers a terminal.
+    static func readable(_ text: String) -> String {
+        var result = ""
+        for (count, scalar) in text.unicodeScalars.enumerated() {
+            guard count < 200 else { return result + "…" }
+            let category = scalar.properties.generalCategory
+            result.unicodeScalars.append(category == .control || category == .format ? " " : scalar)
         }
         return result
     }

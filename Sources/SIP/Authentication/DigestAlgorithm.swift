@@ -2,6 +2,10 @@ import Crypto
 
 /// A digest algorithm (RFC 7616 section 3.3, RFC 8760).
 public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
+    /// SHA-512/256.
+    case sha512256 = "SHA-512-256"
+    /// SHA-512/256 with a session key.
+    case sha512256Session = "SHA-512-256-sess"
     /// SHA-256.
     case sha256 = "SHA-256"
     /// SHA-256 with a session key.
@@ -19,15 +23,27 @@ public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     }
 
     /// Whether the machine computes it: a policy may forbid MD5.
-    var isAvailable: Bool { self == .md5 || self == .md5Session ? md5IsAvailable : sha256IsAvailable }
+    var isAvailable: Bool {
+        switch self {
+        case .sha512256, .sha512256Session: sha512256IsAvailable
+        case .sha256, .sha256Session: sha256IsAvailable
+        case .md5, .md5Session: md5IsAvailable
+        }
+    }
 
     /// Whether HA1 depends on the nonces.
-    var isSession: Bool { self == .sha256Session || self == .md5Session }
+    var isSession: Bool { self == .sha512256Session || self == .sha256Session || self == .md5Session }
+
+    /// Whether the hash is broken: anything else is preferred, wherever the server puts it.
+    var isWeak: Bool { self == .md5 || self == .md5Session }
 
     /// The hash in lower-case hexadecimal.
-    func hash(_ text: String) -> String {
-        let bytes = Array(text.utf8)
-        return switch self {
+    func hash(_ text: String) -> String { hash(Array(text.utf8)) }
+
+    /// The hash in lower-case hexadecimal.
+    func hash(_ bytes: [UInt8]) -> String {
+        switch self {
+        case .sha512256, .sha512256Session: hexadecimal(Crypto.sha512256(bytes))
         case .sha256, .sha256Session: hexadecimal(Crypto.sha256(bytes))
         case .md5, .md5Session: hexadecimal(Crypto.md5(bytes))
         }
@@ -46,13 +62,15 @@ public struct DigestInput: Sendable {
     public var method: String
     /// The `uri` parameter, as written.
     public var uri: String
-    /// Nonce count and client nonce when `qop=auth` is used; nil is RFC 2069.
+    /// Nonce count and client nonce when quality of protection is used; nil is RFC 2069.
     public var quality: (nonceCount: String, clientNonce: String)?
+    /// The body that `qop=auth-int` protects; nil is `qop=auth`.
+    public var protectedBody: [UInt8]?
 
     /// Creates the input.
     public init(
         algorithm: DigestAlgorithm, realm: String, nonce: String, method: String, uri: String,
-        quality: (nonceCount: String, clientNonce: String)?
+        quality: (nonceCount: String, clientNonce: String)?, protectedBody: [UInt8]? = nil
     ) {
         self.algorithm = algorithm
         self.realm = realm
@@ -60,6 +78,7 @@ public struct DigestInput: Sendable {
         self.method = method
         self.uri = uri
         self.quality = quality
+        self.protectedBody = protectedBody
     }
 
     /// HA1 without the session part: what a server may store instead of the password.
@@ -69,15 +88,30 @@ public struct DigestInput: Sendable {
         algorithm.hash("\(username):\(realm):\(password)")
     }
 
+    /// What stands for the user name when the server asks for `userhash` (RFC 7616 section 3.4.4).
+    public static func userHash(algorithm: DigestAlgorithm, username: String, realm: String) -> String {
+        algorithm.hash("\(username):\(realm)")
+    }
+
     /// The response (RFC 7616 section 3.4.1) for a secret made by ``secret(algorithm:username:realm:password:)``.
     public func response(secret: String) -> String {
+        response(secret: secret, method: method, body: protectedBody)
+    }
+
+    /// The `rspauth` by which a server shows that it knows the secret, too (RFC 7616 section 3.5): like the response,
+    /// without a method, and with the response's body for `auth-int`.
+    public func serverResponse(secret: String, body: [UInt8] = []) -> String {
+        response(secret: secret, method: "", body: protectedBody == nil ? nil : body)
+    }
+
+    private func response(secret: String, method: String, body: [UInt8]?) -> String {
         var first = secret
         if algorithm.isSession {
             first = algorithm.hash("\(secret):\(nonce):\(quality?.clientNonce ?? "")")
         }
-        let second = algorithm.hash("\(method):\(uri)")
+        let second = algorithm.hash("\(method):\(uri)" + (body.map { ":\(algorithm.hash($0))" } ?? ""))
         guard let quality else { return algorithm.hash("\(first):\(nonce):\(second)") }
-        return algorithm.hash(
-            "\(first):\(nonce):\(quality.nonceCount):\(quality.clientNonce):auth:\(second)")
+        let name = body == nil ? "auth" : "auth-int"
+        return algorithm.hash("\(first):\(nonce):\(quality.nonceCount):\(quality.clientNonce):\(name):\(second)")
     }
 }

@@ -20,6 +20,9 @@ public struct RegistrationConfiguration: Sendable {
     public var refreshFraction: ClosedRange<Double>
     /// The first pause after a failure, and the longest: it doubles in between, and the lower half is random.
     public var backoff: ClosedRange<Duration>
+    /// The first pause after a refusal (wrong credentials, forbidden) of a client that was registered before, and the
+    /// longest: long enough that a registrar does not take us for somebody who guesses passwords.
+    public var refusalBackoff: ClosedRange<Duration>
     /// The longest Retry-After that is believed.
     public var maximumRetryAfter: Duration
     /// The largest Min-Expires of a 423 that is accepted.
@@ -39,6 +42,7 @@ public struct RegistrationConfiguration: Sendable {
         registrationID: Int = 1, requestedExpires: Duration = .seconds(600), callID: String? = nil,
         refreshFraction: ClosedRange<Double> = 0.75...0.9,
         backoff: ClosedRange<Duration> = .seconds(1) ... .seconds(300),
+        refusalBackoff: ClosedRange<Duration> = .seconds(60) ... .seconds(3600),
         maximumRetryAfter: Duration = .seconds(3600), maximumMinExpires: Duration = .seconds(86_400),
         unregisterTimeout: Duration = .seconds(2), asksForCredentialsFirst: Bool = false, route: [SIPAddress] = [],
         headers: [(name: String, value: String)] = []
@@ -52,6 +56,7 @@ public struct RegistrationConfiguration: Sendable {
         self.callID = callID
         self.refreshFraction = refreshFraction
         self.backoff = backoff
+        self.refusalBackoff = refusalBackoff
         self.maximumRetryAfter = maximumRetryAfter
         self.maximumMinExpires = maximumMinExpires
         self.unregisterTimeout = unregisterTimeout
@@ -90,6 +95,10 @@ public struct RegistrationFailure: Error, Hashable, Sendable, CustomStringConver
     public var kind: Kind
     /// Whether an earlier registration still holds: calls still arrive.
     public var isBindingAlive: Bool
+    /// The challenge for a token, when it was a token that was refused: it may say why, and who issues tokens.
+    public var tokenChallenge: Challenge?
+    /// The registrar's clock (Date header, as written), where it told it with the refusal.
+    public var date: String?
 
     /// Creates a failure.
     public init(status: Int? = nil, reason: String, kind: Kind, isBindingAlive: Bool = false) {

@@ -10,6 +10,10 @@ import Primitives
 /// ``RegistrationFailure/isBindingAlive`` set, and the state stays ``State/registered``. When it lapses the last
 /// failure is reported once more, with that flag clear, and the state becomes ``State/waiting``.
 ///
+/// Nothing ends the trying for ever once there was a registration: a refusal is followed by a longer pause and, where a
+/// token was refused, by asking the owner for another one. Only a first registration that is refused stays so, until
+/// there are other credentials or `start` is called: then somebody is there to read the reason.
+///
 /// A bearer token goes out with the first request. The owner hands over tokens only if the transport may carry
 /// them (TLS or loopback). Printing the machine shows no secret.
 public struct RegistrationMachine: Sendable {
@@ -20,6 +24,9 @@ public struct RegistrationMachine: Sendable {
         /// The registrar refused us for good.
         case refusal
     }
+
+    /// A binding is refreshed at least that often.
+    private static let longestUnrefreshed = Duration.seconds(86_400)
 
     let configuration: RegistrationConfiguration
     private var random: RandomSource
@@ -51,6 +58,9 @@ public struct RegistrationMachine: Sendable {
     private var usesOutbound: Bool
     private var refreshesAfterResponse = false
     private var hasAcceptedToken = false
+    /// Whether there was a binding since `start`, so that a refusal is probably a passing trouble.
+    private var hasBeenRegistered = false
+    private var refusals = 0
     private var unregisterDeadline: MonotonicTime?
 
     /// Creates a machine at rest.
@@ -89,6 +99,7 @@ extension RegistrationMachine {
         guard pending == nil, state != .unregistering else { return }
         hold = .none
         failures = 0
+        refusals = 0
         hasHonouredMinExpires = false
         if configuration.asksForCredentialsFirst, !authenticator.hasCredentials {
             awaitCredentials(nil)
@@ -137,6 +148,8 @@ extension RegistrationMachine {
         if let bindingExpiry, bindingExpiry <= now { lapse() }
         if let nextAttempt, nextAttempt <= now, pending == nil {
             hasHonouredMinExpires = false
+            // The same token would be refused again: there may be a new one.
+            if hold == .refusal, authenticator.hasToken { return awaitCredentials(nil) }
             sendRegister()
         }
     }
@@ -204,12 +217,19 @@ extension RegistrationMachine {
         } else {
             state = .waiting
             lastFailure = failure
-            actions.append(.failed(failure, retryAt: nil))
+            actions.append(.failed(failure, retryAt: nextAttempt))
         }
     }
 
     private mutating func succeed(_ response: SIPMessage, to sent: SIPMessage, at now: MonotonicTime) {
         guard state != .unregistering else { return end() }
+        guard authenticator.confirm(sent, by: response) != .wrong else {
+            let reason =
+                "the registrar accepted the request but does not know the password itself (rspauth is wrong): "
+                + "it is not the one it claims to be"
+            retryLater(failure(status: response.status, reason, .refused), at: now)
+            return
+        }
         let granted = GrantedExpiry.seconds(
             in: response, contact: configuration.contact.uri, instanceURN: configuration.instanceURN,
             registrationID: configuration.registrationID, requested: expires)
@@ -221,6 +241,8 @@ extension RegistrationMachine {
         }
         let isRefresh = bindingExpiry != nil
         failures = 0
+        refusals = 0
+        hasBeenRegistered = true
         lastFailure = nil
         hold = .none
         hasHonouredMinExpires = false
@@ -232,7 +254,8 @@ extension RegistrationMachine {
         bindingExpiry = now + lifetime
         let range = configuration.refreshFraction
         let fraction = range.lowerBound + (range.upperBound - range.lowerBound) * random.unitInterval()
-        nextAttempt = now + lifetime * fraction
+        // A registrar that grants a year is asked every day all the same: it may lose its memory before.
+        nextAttempt = now + min(lifetime, Self.longestUnrefreshed) * fraction
         actions.append(.registered(expires: lifetime, isRefresh: isRefresh))
         if refreshesAfterResponse { sendRegister() }
     }
@@ -248,16 +271,21 @@ extension RegistrationMachine {
             awaitCredentials(challenge)
         case .refused(let reason):
             guard state != .unregistering else { return end() }
-            let challenge = Challenge.challenges(in: response).first
-            if !authenticator.hasCredentials, challenge?.scheme == .digest {
-                awaitCredentials(challenge)
+            let challenges = Challenge.challenges(in: response)
+            var failure = failure(status: response.status, reason, .refused)
+            failure.date = response.headers["Date"]
+            if authenticator.carriesCurrentToken(sent) {
+                failure.tokenChallenge = challenges.first { $0.scheme == .bearer }
+            }
+            if !authenticator.hasCredentials, challenges.first?.scheme == .digest {
+                awaitCredentials(challenges.first)
             } else if hasAcceptedToken {
                 // This very token has worked before, so it has probably grown too old: there may be a new one.
                 hasAcceptedToken = false
-                lastFailure = failure(status: response.status, reason, .refused)
-                awaitCredentials(Challenge.challenges(in: response).first { $0.scheme == .bearer })
+                lastFailure = failure
+                awaitCredentials(challenges.first { $0.scheme == .bearer })
             } else {
-                refuse(failure(status: response.status, reason, .refused))
+                refuse(failure, at: now)
             }
         }
     }
@@ -280,9 +308,16 @@ extension RegistrationMachine {
 
     private mutating func fail(status: Int, _ reason: String, _ response: SIPMessage, at now: MonotonicTime) {
         guard state != .unregistering else { return end() }
-        let failure = failure(status: status, reason, RegistrationFailure.Kind(status: status))
+        var reason = reason
+        if (300..<400).contains(status), let elsewhere = response.contacts.first?.uri.host {
+            reason =
+                "the registrar points to \(Challenge.readable(elsewhere)), where nothing is sent: "
+                + "credentials are for the configured domain only"
+        }
+        var failure = failure(status: status, reason, RegistrationFailure.Kind(status: status))
+        failure.date = response.headers["Date"]
         if status == 403 {
-            refuse(failure)
+            refuse(failure, at: now)
         } else {
             retryLater(failure, after: response.retryAfter.map { .seconds(max(0, min($0, 1 << 31))) }, at: now)
         }
@@ -305,12 +340,18 @@ extension RegistrationMachine {
         actions.append(.needsCredentials(challenge))
     }
 
-    private mutating func refuse(_ failure: RegistrationFailure) {
+    private mutating func refuse(_ failure: RegistrationFailure, at now: MonotonicTime) {
         hold = .refusal
         nextAttempt = nil
+        if hasBeenRegistered {
+            let (first, last) = (configuration.refusalBackoff.lowerBound, configuration.refusalBackoff.upperBound)
+            let ceiling = min(first * (1 << min(refusals, 20)), last)
+            refusals += 1
+            nextAttempt = now + ceiling * (0.5 + 0.5 * random.unitInterval())
+        }
         if bindingExpiry == nil { state = .waiting }
         lastFailure = failure
-        actions.append(.failed(failure, retryAt: nil))
+        actions.append(.failed(failure, retryAt: nextAttempt))
     }
 
     /// Plans the next attempt: what the registrar asked for, or 1 s doubling up to 5 min, never in step with others.
@@ -355,6 +396,7 @@ extension RegistrationMachine {
         bindingExpiry = nil
         nextAttempt = nil
         unregisterDeadline = nil
+        hasBeenRegistered = false
         lastFailure = nil
         refreshesAfterResponse = false
         state = .ended

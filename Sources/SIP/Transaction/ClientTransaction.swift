@@ -69,7 +69,11 @@ struct ClientTransaction: TimedTransaction {
         _ response: SIPMessage, from source: SIPFlow, at now: MonotonicTime,
         into actions: inout FIFO<TransactionLayer.Action>
     ) -> Demand {
-        guard let status = response.status else { return .nothing }
+        // The branch makes the match (17.1.3). An answer to something else under our branch must not end the
+        // transaction either: whoever waits for the right one would wait for ever.
+        guard let status = response.status, response.callID == request.callID,
+            response.cseq?.number == request.cseq?.number
+        else { return .nothing }
         return isInvite
             ? receiveForInvite(response, status, source, now, &actions)
             : receiveForOther(response, status, source, now, &actions)

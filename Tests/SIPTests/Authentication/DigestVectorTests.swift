@@ -40,12 +40,31 @@ struct DigestVectorTests {
         #expect(input.response(secret: secret) == "1949323746fe6a43ef61f9606e7febea")
     }
 
+    @Test("RFC 7616 section 3.9.2: SHA-512-256 with a hashed user name")
+    func rfc7616UserHash() {
+        // The RFC's own figures are wrong (erratum 4897): these were computed from its formulas with Python's hashlib.
+        let username = "J\u{e4}s\u{f8}n Doe"
+        let (realm, algorithm) = ("api@example.org", DigestAlgorithm.sha512256)
+        #expect(
+            DigestInput.userHash(algorithm: algorithm, username: username, realm: realm)
+                == "793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b")
+        let secret = DigestInput.secret(
+            algorithm: algorithm, username: username, realm: realm, password: "Secret, or not?")
+        let input = DigestInput(
+            algorithm: algorithm, realm: realm, nonce: "5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK",
+            method: "GET", uri: "/doe.json",
+            quality: (nonceCount: "00000001", clientNonce: "NTg6RKcb9boFIAS3KrFK9BGeh+niz/sm"))
+        #expect(
+            input.response(secret: secret) == "7a4e1192babbba02e91182d2895bfdbf7adafc6e48d4e517ca301974843d840c")
+    }
+
     @Test("names of algorithms")
     func names() {
         #expect(DigestAlgorithm(name: nil) == .md5)
         #expect(DigestAlgorithm(name: "md5") == .md5)
         #expect(DigestAlgorithm(name: "sha-256") == .sha256)
         #expect(DigestAlgorithm(name: "SHA-256-SESS") == .sha256Session)
-        #expect(DigestAlgorithm(name: "SHA-512-256") == nil)
+        #expect(DigestAlgorithm(name: "SHA-512-256") == .sha512256)
+        #expect(DigestAlgorithm(name: "SHA-3") == nil)
     }
 }

@@ -69,7 +69,27 @@ struct OddRegistrarTests {
         OddReply(
             name: "an absurd lifetime does not overflow",
             headers: [("Contact", own + ";expires=99999999999999999999999")], outcome: ["registered 31536000"],
-            next: 0.75 * 31_536_000...0.9 * 31_536_000),
+            next: 0.75 * 86_400...0.9 * 86_400),
+        OddReply(
+            name: "a lifetime of 2^31 s: refreshed every day", headers: [("Expires", "2147483648")],
+            outcome: ["registered 31536000"], next: 0.75 * 86_400...0.9 * 86_400),
+        OddReply(
+            name: "accepted for no time, by header", headers: [("Expires", "0")],
+            outcome: ["failed server dead retry"], next: 0.5...1),
+        OddReply(
+            name: "one second, by header", headers: [("Expires", "1")], outcome: ["registered 1"], next: 0.75...0.9),
+        OddReply(
+            name: "a negative lifetime says nothing", headers: [("Contact", own + ";expires=-1"), ("Expires", "-1")],
+            outcome: ["registered 600"], next: 450...540),
+        OddReply(
+            name: "a lifetime in words says nothing", headers: [("Expires", "an hour")],
+            outcome: ["registered 600"], next: 450...540),
+        OddReply(
+            name: "Contact * in an answer means nothing", headers: [("Contact", "*"), ("Expires", "100")],
+            outcome: ["registered 100"], next: 75...90),
+        OddReply(
+            name: "a contact nobody can read", headers: [("Contact", "<<>;;="), ("Expires", "100")],
+            outcome: ["registered 100"], next: 75...90),
         OddReply(
             name: "one second",
             headers: [("Contact", own + ";expires=1")], outcome: ["registered 1"], next: 0.75...0.9),
@@ -119,6 +139,15 @@ struct OddRegistrarTests {
             outcome: ["failed badRequest dead retry"], next: 10...11),
 
         // The rest.
+        OddReply(
+            name: "480", status: 480, headers: [("Retry-After", "30")], outcome: ["failed server dead retry"],
+            next: 30...33),
+        OddReply(
+            name: "301 with nothing to go to", status: 301, outcome: ["failed server dead retry"], next: 0.5...1),
+        OddReply(
+            name: "300 with a hundred contacts", status: 300,
+            headers: [("Contact", (0..<100).map { "<sip:h\($0).example.net>" }.joined(separator: ", "))],
+            outcome: ["failed server dead retry"], next: 0.5...1),
         OddReply(name: "408", status: 408, outcome: ["failed timeout dead retry"], next: 0.5...1),
         OddReply(name: "500", status: 500, outcome: ["failed server dead retry"], next: 0.5...1),
         OddReply(name: "603", status: 603, outcome: ["failed server dead retry"], next: 0.5...1),
@@ -142,11 +171,15 @@ struct OddRegistrarTests {
         var probe = RegistrationProbe.registered(seed: 12, expires: 100_000)
         probe.runToTimeout()
         _ = probe.takeLog()
-        let removes = reply.name == "accepted for no time"
+        let removes = reply.name.hasPrefix("accepted for no time")
+        let isRefusal = reply.outcome.last?.hasSuffix("for good") == true
         let outcome = reply.outcome.map { line in
-            let refreshed = line.replacing("registered", with: "refreshed")
+            // What was accepted once is asked again, however it was refused since: after a longer pause.
+            let refreshed = line.replacing("registered", with: "refreshed").replacing("for good", with: "retry")
             return removes ? refreshed : refreshed.replacing("dead", with: "alive")
         }
+        var reply = reply
+        if isRefusal { reply.next = 30...60 }
         check(reply, outcome, &probe, state: removes ? .waiting : .registered)
     }
 
@@ -172,6 +205,16 @@ struct OddRegistrarTests {
         } else {
             #expect(probe.machine.nextAttempt == nil)
         }
+    }
+
+    @Test("where a redirect points to is said, and nothing is sent there")
+    func redirect() throws {
+        var probe = RegistrationProbe(seed: 2)
+        probe.start()
+        probe.answer(302) { $0.headers["Contact"] = "<sip:elsewhere.example.net>" }
+        #expect(try #require(probe.failures.last).reason.contains("elsewhere.example.net"))
+        probe.runToTimeout()
+        #expect(probe.sent.allSatisfy { $0.requestURI?.host == "example.com" })
     }
 
     @Test("Min-Expires is honoured once for each attempt, and kept")
