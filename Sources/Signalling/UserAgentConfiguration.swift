@@ -42,39 +42,6 @@ public struct UserAgentConfiguration: Sendable {
     public var addressOfRecord: SIPURI { SIPURI(user: user, host: domain) }
 }
 
-/// The path to the platform over which this user agent registers and makes its calls.
-public struct RegisteredFlow: Sendable, Equatable {
-    /// Where messages go.
-    public var flow: SIPFlow
-    /// The local end, as it stands in Via and Contact.
-    public var local: TransportAddress
-
-    /// Creates a flow from its two ends.
-    public init(flow: SIPFlow, local: TransportAddress) {
-        self.flow = flow
-        self.local = local
-    }
-
-    /// The host as SIP writes it: IPv6 in brackets.
-    var sipHost: String { local.isIPv6 ? "[\(local.host)]" : local.host }
-
-    /// The Via that requests over this flow carry; the transaction layer gives it its branch.
-    var via: SIPVia {
-        var via = SIPVia(transport: flow.transport.viaName, host: sipHost, port: local.port, branch: "")
-        via.parameters.setFlag("rport")
-        return via
-    }
-
-    /// The contact for `user` behind this flow.
-    func contact(user: String) -> SIPAddress {
-        var uri = SIPURI(user: user, host: sipHost, port: local.port)
-        if flow.transport != .udp {
-            uri.parameters["transport"] = flow.transport.rawValue
-        }
-        return SIPAddress(uri: uri)
-    }
-}
-
 /// What the user agent tells the layer above, in the order it happened.
 public enum UserAgentAction: Sendable {
     /// Send these messages over this flow.

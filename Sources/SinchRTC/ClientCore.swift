@@ -267,7 +267,8 @@ actor ClientCore {
             return
         }
         let transports = transports ?? makeTransports()
-        transports.connect(transport, to: address) { [weak self] result in
+        transports.connect(FlowTarget(transport: transport, address: address, domain: domain)) {
+            [weak self] result in
             self?.assumeIsolated { core in
                 guard !core.isTerminated else { return }
                 switch result {
