@@ -29,6 +29,7 @@ let package = Package(
         .target(name: "SIP", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
         .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
+        .target(name: "STUN", swiftSettings: core),
         .target(name: "WebSocket", dependencies: ["Crypto"], swiftSettings: core),
 
         // What touches the machine.
@@ -41,7 +42,7 @@ let package = Package(
             name: "MediaSession", dependencies: ["Audio", "CSys", "Network", "Primitives", "RTP", "SDP"],
             swiftSettings: strict),
         .target(
-            name: "Signalling", dependencies: ["Network", "Primitives", "SDP", "SIP"], swiftSettings: strict),
+            name: "Signalling", dependencies: ["Network", "Primitives", "SDP", "SIP", "STUN"], swiftSettings: strict),
 
         // What people and programs use.
         .target(
@@ -83,6 +84,7 @@ let package = Package(
         .testTarget(name: "SIPTests", dependencies: ["Crypto", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
+        .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
         .testTarget(name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "Network", "Primitives", "WebSocket"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
@@ -91,7 +93,7 @@ let package = Package(
             dependencies: ["Audio", "CSys", "MediaSession", "Network", "Primitives", "RTP", "SDP"]),
         .testTarget(
             name: "SignallingTests",
-            dependencies: ["Network", "Primitives", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token"]),
+            dependencies: ["Network", "Primitives", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment", "Token"]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [

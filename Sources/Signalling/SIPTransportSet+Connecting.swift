@@ -3,7 +3,7 @@ import Primitives
 import SIP
 
 /// A flow that is being opened.
-public struct FlowAttempt: Sendable {
+public struct TransportAttempt: Sendable {
     /// Gives the attempt up: the connection is closed and the completion never called. Nothing when it was called already.
     /// On the loop only.
     public let cancel: @Sendable () -> Void
@@ -21,7 +21,7 @@ extension SIPTransportSet {
     public func connect(
         _ target: FlowTarget, timeout: Duration = .seconds(4),
         completion: @escaping @Sendable (Result<RegisteredFlow, NetworkError>) -> Void
-    ) -> FlowAttempt {
+    ) -> TransportAttempt {
         loop.checkIsolated()
         guard target.transport != .udp else {
             return answer(Result { () throws(NetworkError) in try openUDP(toward: target.address) }, completion)
@@ -39,7 +39,7 @@ extension SIPTransportSet {
         let flow = adopt(
             layers, transport: target.transport, remote: target.address, anonymousHost: anonymousHost,
             completion: completion)
-        return FlowAttempt { [weak self] in
+        return TransportAttempt { [weak self] in
             guard let self, let stream = self.streams[flow], stream.takeCompletion() != nil else { return }
             self.close(flow)
         }
@@ -48,10 +48,10 @@ extension SIPTransportSet {
     private func answer(
         _ result: Result<RegisteredFlow, NetworkError>,
         _ completion: @escaping @Sendable (Result<RegisteredFlow, NetworkError>) -> Void
-    ) -> FlowAttempt {
+    ) -> TransportAttempt {
         // Like all others it is answered later, and can be given up until then.
         let pending = loop.schedule(after: .zero) { completion(result) }
-        return FlowAttempt { pending.cancel() }
+        return TransportAttempt { pending.cancel() }
     }
 
     private func openUDP(toward remote: TransportAddress) throws(NetworkError) -> RegisteredFlow {

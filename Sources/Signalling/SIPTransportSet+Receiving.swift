@@ -1,6 +1,7 @@
 import Network
 import Primitives
 import SIP
+import STUN
 
 /// What comes from the sockets.
 extension SIPTransportSet {
@@ -8,7 +9,24 @@ extension SIPTransportSet {
         let flow = SIPFlow(transport: .udp, remote: peer, connection: 0)
         // Keep-alives (RFC 5626, 3.5) and the like: nothing but white space.
         if Self.isBlank(bytes) { return }
-        deliver(bytes, from: flow)
+        if STUNMessage.looksLikeSTUN(bytes) {
+            receiveSTUN(bytes, from: peer)
+        } else {
+            deliver(bytes, from: flow)
+        }
+    }
+
+    /// Answers a client's question for its address, and takes the answer to our own.
+    private func receiveSTUN(_ bytes: [UInt8], from peer: TransportAddress) {
+        guard let source = (try? SocketAddress(peer)).flatMap({ STUNAddress(bytes: $0.bytes, port: $0.port) }) else {
+            return
+        }
+        if let response = BindingServer.response(to: bytes, from: source) {
+            udp?.send(response, to: peer)
+        } else if let message = try? STUNMessage.parse(bytes), [.success, .error].contains(message.messageClass) {
+            let flow = SIPFlow(transport: .udp, remote: peer, connection: 0)
+            handlers.onKeepAlive(.binding(message.transaction, message.mappedAddress), flow)
+        }
     }
 
     /// Takes a connection over, one that is being made or one that was accepted.
@@ -23,6 +41,7 @@ extension SIPTransportSet {
             flow: flow, layers: layers, limits: limits, anonymousHost: anonymousHost, completion: completion)
         streams[flow] = stream
         let connection = stream.connection
+        stream.webSocket?.onPong = { [weak self] in self?.handlers.onKeepAlive(.pong, flow) }
         connection.onOpen = { [weak stream] in
             guard let stream else { return }
             stream.takeCompletion()?(.success(stream.registeredFlow))
@@ -39,6 +58,7 @@ extension SIPTransportSet {
         connection.onClose = { [weak self] error in
             guard let self, let stream = self.streams.removeValue(forKey: flow) else { return }
             stream.stopWatching()
+            self.forgetDetour(flow)
             let cause = error ?? NetworkError(.closed, "the other side closed the connection")
             if let completion = stream.takeCompletion() {
                 completion(.failure(cause))
@@ -70,7 +90,7 @@ extension SIPTransportSet {
                 switch frame {
                 case .message(let message): deliver(message, from: flow)
                 case .keepAlivePing: stream.connection.send([0x0D, 0x0A])
-                case .keepAlivePong: break
+                case .keepAlivePong: handlers.onKeepAlive(.pong, flow)
                 }
             }
             if streams[flow] === stream {

@@ -1,6 +1,7 @@
 import Network
 import Primitives
 import SIP
+import STUN
 
 /// The sockets of one SIP element: UDP, TCP, TLS, WebSocket and secure WebSocket, listening and connecting, messages in
 /// and out.
@@ -20,16 +21,24 @@ public final class SIPTransportSet: @unchecked Sendable {
         public var onMalformed: @Sendable ([UInt8], SIPParseError, SIPFlow) -> Void
         /// A flow broke, or a datagram was answered by ICMP.
         public var onFlowFailed: @Sendable (SIPFlow, NetworkError) -> Void
+        /// A request was not sent, while its flow goes on: it is too long for a datagram and TCP cannot be had.
+        public var onRequestFailed: @Sendable (SIPMessage, SIPFlow, NetworkError) -> Void
+        /// An answer to a keep-alive arrived.
+        public var onKeepAlive: @Sendable (KeepAliveAnswer, SIPFlow) -> Void
 
         /// Creates the handlers.
         public init(
             onMessage: @escaping @Sendable (SIPMessage, SIPFlow) -> Void,
             onMalformed: @escaping @Sendable ([UInt8], SIPParseError, SIPFlow) -> Void = { _, _, _ in },
-            onFlowFailed: @escaping @Sendable (SIPFlow, NetworkError) -> Void
+            onFlowFailed: @escaping @Sendable (SIPFlow, NetworkError) -> Void,
+            onRequestFailed: @escaping @Sendable (SIPMessage, SIPFlow, NetworkError) -> Void = { _, _, _ in },
+            onKeepAlive: @escaping @Sendable (KeepAliveAnswer, SIPFlow) -> Void = { _, _ in }
         ) {
             self.onMessage = onMessage
             self.onMalformed = onMalformed
             self.onFlowFailed = onFlowFailed
+            self.onRequestFailed = onRequestFailed
+            self.onKeepAlive = onKeepAlive
         }
     }
 
@@ -48,6 +57,12 @@ public final class SIPTransportSet: @unchecked Sendable {
     /// A message that has begun must be whole within this time: one byte a second is no way to talk.
     public static let partialMessageTimeout: Duration = .seconds(10)
 
+    /// A request that is longer than this many bytes does not go out in a datagram (RFC 3261, 18.1.1).
+    public static let maximumDatagramRequest = 1_300
+
+    /// What is longer goes over TCP to the same server; nil lets everything go out in datagrams, as a server does whose
+    /// network is known.
+    public var maximumDatagramRequest: Int?
     /// Whom to trust when a flow with TLS is opened; set it before the first one.
     public var tls: TLSClientContext?
 
@@ -58,6 +73,8 @@ public final class SIPTransportSet: @unchecked Sendable {
     var udp: UDPSocket?
     var listeners: [SIPTransport: TCPListener] = [:]
     var streams: [SIPFlow: SIPStream] = [:]
+    /// The connections that carry what is too long for datagrams, by server.
+    var detours: [TransportAddress: DatagramDetour] = [:]
     var nextConnection: UInt64 = 1
     var random = RandomSource.system
     /// Messages sent and received and bytes dropped, for status reports.
@@ -85,6 +102,10 @@ public final class SIPTransportSet: @unchecked Sendable {
             counters.unprintable &+= 1
             return
         }
+        if flow.transport == .udp, needsDetour(message, bytes: bytes.count, to: flow.remote) {
+            sendByDetour(message, insteadOf: flow)
+            return
+        }
         counters.sent &+= 1
         if flow.transport == .udp, let udp {
             udp.send(bytes, to: flow.remote)
@@ -98,10 +119,26 @@ public final class SIPTransportSet: @unchecked Sendable {
         }
     }
 
+    /// Sends a keep-alive over a flow; a flow that is gone is silent.
+    public func send(_ probe: KeepAliveProbe, over flow: SIPFlow) {
+        loop.checkIsolated()
+        switch probe {
+        case .ping:
+            if flow.transport == .udp {
+                udp?.send([0x0D, 0x0A, 0x0D, 0x0A], to: flow.remote)
+            } else {
+                streams[flow]?.ping()
+            }
+        case .binding(let transaction):
+            udp?.send(STUNMessage(.request, transaction: transaction).encoded(), to: flow.remote)
+        }
+    }
+
     /// Closes one stream flow without reporting it.
     public func close(_ flow: SIPFlow) {
         loop.checkIsolated()
         guard let stream = streams.removeValue(forKey: flow) else { return }
+        forgetDetour(flow)
         discard(stream)
     }
 
@@ -112,6 +149,7 @@ public final class SIPTransportSet: @unchecked Sendable {
         udp = nil
         listeners.values.forEach { $0.close() }
         listeners = [:]
+        detours = [:]
         let all = streams.values
         streams = [:]
         all.forEach(discard)

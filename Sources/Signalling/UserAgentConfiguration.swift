@@ -24,6 +24,8 @@ public struct UserAgentConfiguration: Sendable {
     public var incomingRingTimeout: Duration = .seconds(240)
     /// Calls at the same time, in both directions; further incoming ones are refused with 486, outgoing ones at once.
     public var maximumCalls = 16
+    /// The longest request that goes out in a datagram, in bytes; longer ones need a stream (RFC 3261, 18.1.1).
+    public var maximumDatagramRequest = SIPTransportSet.maximumDatagramRequest
     /// Timer values; tests shorten nothing, they simulate time.
     public var timers = SIPTimerSettings()
 
@@ -46,8 +48,14 @@ public struct UserAgentConfiguration: Sendable {
 public enum UserAgentAction: Sendable {
     /// Send these messages over this flow.
     case transmit(SIPMessage, SIPFlow)
-    /// Open a flow to the platform and report `flowOpened` or `flowFailed`.
+    /// Open a flow to the platform and report `flowOpened` or `flowNotOpened`.
     case openFlow
+    /// The registration does not fit into a datagram: open a TCP flow to the server of this one, and report as above.
+    case openStream(SIPFlow)
+    /// Send this to keep the flow alive, and report answers by `receiveKeepAlive`.
+    case keepAlive(KeepAliveProbe, SIPFlow)
+    /// This flow is dead: close it.
+    case closeFlow(SIPFlow)
     /// The platform asks for a token; answer with `credentialsChanged`.
     case needsCredentials(Challenge?)
     /// The registration changed.
