@@ -31,6 +31,7 @@ let package = Package(
         .target(name: "SIP", dependencies: ["Crypto", "DNS", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
         .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
+        .target(name: "STUN", swiftSettings: core),
         .target(name: "WebSocket", dependencies: ["Crypto"], swiftSettings: core),
 
         // What touches the machine.
@@ -44,7 +45,8 @@ let package = Package(
             name: "MediaSession", dependencies: ["Audio", "CSys", "Network", "Primitives", "RTP", "SDP"],
             swiftSettings: strict),
         .target(
-            name: "Signalling", dependencies: ["DNS", "Network", "Primitives", "SDP", "SIP"], swiftSettings: strict),
+            name: "Signalling", dependencies: ["DNS", "Network", "Primitives", "SDP", "SIP", "STUN"],
+            swiftSettings: strict),
 
         // What people and programs use.
         .target(
@@ -88,6 +90,7 @@ let package = Package(
             name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
+        .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
         .testTarget(
             name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "DNS", "Network", "Primitives", "WebSocket"]),
@@ -97,7 +100,9 @@ let package = Package(
             dependencies: ["Audio", "CSys", "MediaSession", "Network", "Primitives", "RTP", "SDP"]),
         .testTarget(
             name: "SignallingTests",
-            dependencies: ["DNS", "Network", "Primitives", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token"]),
+            dependencies: [
+                "DNS", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment", "Token",
+            ]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [

@@ -203,6 +203,9 @@ actor ClientCore {
             switch action {
             case .transmit(let message, let flow): transports?.send(message, over: flow)
             case .openFlow: openFlow()
+            case .openStream(let flow): openStream(insteadOf: flow)
+            case .keepAlive(let probe, let flow): transports?.send(probe, over: flow)
+            case .closeFlow(let flow): transports?.close(flow)
             case .needsCredentials: askForToken()
             case .registration(let event): handle(event)
             case .call(let handle, let event): self.handle(event, of: handle)
@@ -267,7 +270,8 @@ actor ClientCore {
             return
         }
         let transports = transports ?? makeTransports()
-        transports.connect(transport, to: address) { [weak self] result in
+        transports.connect(FlowTarget(transport: transport, address: address, domain: domain)) {
+            [weak self] result in
             self?.assumeIsolated { core in
                 guard !core.isTerminated else { return }
                 switch result {
