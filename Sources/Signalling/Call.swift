@@ -53,6 +53,17 @@ struct Call: Sendable {
     /// Whether the 2xx carries our offer, so that the ACK must carry the answer (delayed offer).
     var awaitsAnswerInAck = false
 
+    /// What the user wants, and what both sides agreed on.
+    var wantsHold = false
+    var isHeld = false
+    /// Whether the peer does not want to hear us.
+    var isHeldByPeer = false
+    /// Our change of the media that is under way.
+    var change: OwnChange?
+    /// Requests that wait for their turn, and the one that waits for its response.
+    var waiting: [InDialogRequest] = []
+    var outstanding: OutstandingRequest?
+
     /// Give up ringing at this time.
     var noAnswerDeadline: MonotonicTime?
     /// Callee: repeat the 180 at this time, each minute, for proxies on the path (13.3.1.1).
@@ -87,8 +98,18 @@ struct Call: Sendable {
 
     /// The earliest time at which something is to be done for this leg.
     var nextTimeout: MonotonicTime? {
-        [noAnswerDeadline, nextRing, answer?.next, forgetDeadline].compactMap(\.self).min()
+        [noAnswerDeadline, nextRing, answer?.next, forgetDeadline, change?.deadline, change?.retryAt]
+            .compactMap(\.self).min()
     }
+
+    /// Whether both sides are in the call: 2xx sent or received.
+    var isAnswered: Bool { phase == .answering || phase == .confirmed }
+
+    /// Whether no offer and no INVITE is under way in either direction (RFC 3261, 14.1).
+    var canOffer: Bool { phase == .confirmed && answer == nil && negotiation?.hasPendingOffer == false }
+
+    /// Whether nothing of ours is under way, so that the next request may be sent.
+    var isIdle: Bool { canOffer && change == nil && outstanding == nil }
 }
 
 /// A 2xx to an INVITE under repetition (RFC 3261, 13.3.1.4): the user agent's work, not the transaction's.

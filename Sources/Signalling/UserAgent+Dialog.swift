@@ -167,11 +167,16 @@ extension UserAgent {
             call.awaitsAnswerInAck = true
         } else {
             do {
-                let (answer, audio) = try negotiation.receiveOffer(invite.body)
+                let (answer, audio) = try negotiation.receiveOffer(
+                    invite.body, direction: call.isHeld ? .sendonly : .sendrecv)
                 response.body = answer
                 if audio != call.media {
                     call.media = audio
                     emit(.call(handle, .mediaChanged(audio)))
+                }
+                if call.isHeldByPeer == audio.direction.sends {
+                    call.isHeldByPeer = !audio.direction.sends
+                    emit(.call(handle, .holdChanged(local: call.isHeld, remote: call.isHeldByPeer)))
                 }
             } catch {
                 refuse(invite, in: id, status: error.status, at: now)
@@ -199,7 +204,7 @@ extension UserAgent {
 
     /// What is due for one leg: repeat the answer, give up ringing, forget what is over.
     mutating func callTimeout(_ handle: CallHandle, at now: MonotonicTime) {
-        guard var call = calls[handle] else { return }
+        guard let call = calls[handle] else { return }
         if let forget = call.forgetDeadline, forget <= now {
             calls[handle] = nil
             return
@@ -212,7 +217,8 @@ extension UserAgent {
             ringAgain(handle, at: now)
             return
         }
-        guard var answer = call.answer, answer.next <= now else { return }
+        changeTimeout(handle, at: now)
+        guard var call = calls[handle], var answer = call.answer, answer.next <= now else { return }
         if answer.deadline <= now {
             let wasTold = call.phase == .closing
             call.answer = nil

@@ -61,6 +61,7 @@ extension UserAgent {
         for handle in handles where calls[handle]?.needsBye ?? false {
             transmitBye(handle, at: now)
         }
+        for handle in handles { proceed(handle, at: now) }
     }
 
     /// The platform does not know us any more, although our binding should stand: it has started anew. Registers now

@@ -231,6 +231,10 @@ extension UserAgent {
             }
         }
         calls[handle] = call
-        if call.hangUpWhenAcknowledged { sendBye(handle, reason: nil, at: now) }
+        if call.hangUpWhenAcknowledged {
+            sendBye(handle, reason: nil, at: now)
+        } else {
+            proceed(handle, at: now)
+        }
     }
 }

@@ -66,9 +66,20 @@ extension UserAgent {
             if status >= 200 { receiveByeResponse(status, of: handle, at: now) }
             return
         }
+        if id == calls[handle]?.outstanding?.transaction {
+            guard status >= 200 else { return }
+            calls[handle]?.dialog?.update(from: response)
+            finishOutstanding(
+                RequestOutcome(status: status, response: response, phrase: response.reason ?? ""), of: handle, at: now)
+            return
+        }
         guard method == .invite else { return }
         if (200..<300).contains(status) {
             receiveAnswer(response, in: id, of: handle, at: now)
+            return
+        }
+        if id == calls[handle]?.change?.transaction {
+            if status >= 200 { receiveChangeResponse(response, status: status, of: handle, at: now) }
             return
         }
         guard id == calls[handle]?.inviteTransaction else { return }
@@ -120,6 +131,15 @@ extension UserAgent {
         }
         if let answered = answeredInvites[id] {
             dismissFork(response, of: answered.invite, in: id, at: now)
+            return
+        }
+        if let call = calls[handle], let change = call.change, id == change.transaction, let dialog = call.dialog {
+            let ack = acknowledgement(in: dialog, of: change.invite)
+            var answered = AnsweredInvite(invite: change.invite)
+            answered.acknowledgements[tag] = ack
+            answeredInvites[id] = answered
+            resend(ack)
+            receiveChangeResponse(response, status: response.status ?? 200, of: handle, at: now)
             return
         }
         guard var call = calls[handle], id == call.inviteTransaction else { return }
@@ -246,6 +266,16 @@ extension UserAgent {
             } else if request.method == .bye {
                 calls[handle] = nil
             }
+            return
+        }
+        if id == call.change?.transaction {
+            failChange(of: handle, phrase: failure.description, at: now)
+            return
+        }
+        if id == call.outstanding?.transaction {
+            var status = 408
+            if case .transport = failure { status = 503 }
+            finishOutstanding(RequestOutcome(status: status, phrase: failure.description), of: handle, at: now)
             return
         }
         guard id == call.inviteTransaction, call.phase == .early else { return }

@@ -107,10 +107,25 @@ public enum CallEvent: Sendable {
     case progressed
     /// The callee's device has the call and rings (180).
     case rang
+    /// Media of a device that has not answered yet may be heard: announcements, ringing tones made by the network. `fork`
+    /// counts the devices from 0, in the order in which they were heard of; the media of each are its own.
+    case earlyMedia(NegotiatedAudio, fork: Int)
+    /// That device has given up; nothing more comes from it.
+    case earlyMediaEnded(fork: Int)
     /// The call is answered; media as agreed.
     case answered(NegotiatedAudio)
     /// The media changed within the call (re-INVITE): hold, resume, a new address.
     case mediaChanged(NegotiatedAudio)
+    /// Who holds the call changed: `local` that we do, `remote` that the other side does.
+    case holdChanged(local: Bool, remote: Bool)
+    /// A hold or resume that was asked for did not come about, and why; the call is as it was.
+    case changeFailed(String)
+    /// The other side reports how the call goes that it was asked to make (a status of 100 to 699).
+    case transferProgress(status: Int)
+    /// The other side has made that call. Ours may be ended.
+    case transferred
+    /// The other side refused the transfer, or could not make the call; ours goes on.
+    case transferFailed(CallTermination)
     /// The call is over. Nothing about it follows.
     case ended(CallTermination)
 }

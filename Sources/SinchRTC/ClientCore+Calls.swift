@@ -150,6 +150,8 @@ extension ClientCore {
             guard mayFlow(audio, of: handle), sessions[handle] != nil else { return }
             sessions[handle]?.audio = audio
             if let stream = sessions[handle]?.stream { engine.update(stream, to: audio) }
+        case .earlyMedia, .earlyMediaEnded, .holdChanged, .changeFailed, .transferProgress, .transferred, .transferFailed:
+            break
         case .ended(let termination):
             end(handle, termination)
         }

@@ -33,6 +33,15 @@ final class CallRecord {
         case .mediaChanged(let audio):
             media.append(audio)
             events.append("mediaChanged")
+        case .earlyMedia(let audio, let fork):
+            media.append(audio)
+            events.append("earlyMedia \(fork)")
+        case .earlyMediaEnded(let fork): events.append("earlyMediaEnded \(fork)")
+        case .holdChanged(let local, let remote): events.append("hold \(local) \(remote)")
+        case .changeFailed(let reason): events.append("changeFailed \(reason)")
+        case .transferProgress(let status): events.append("transferProgress \(status)")
+        case .transferred: events.append("transferred")
+        case .transferFailed(let termination): events.append("transferFailed \(termination.reason)")
         case .ended(let termination):
             self.termination = termination
             endedAt = now
