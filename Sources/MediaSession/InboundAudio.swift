@@ -17,6 +17,7 @@ final class InboundAudio {
     private var decoders: [Decoder] = []
     /// Payload types that were agreed on and hold no audio: telephone events.
     private var eventTypes: [UInt8] = []
+    private var keys: KeyReceiver
     /// The decoder of what was played last.
     private var current = 0
     private var jitterBuffer: JitterBuffer
@@ -45,6 +46,7 @@ final class InboundAudio {
         self.blockSamples = blockSamples
         jitterBuffer = JitterBuffer(configuration: JitterBuffer.Configuration(clockRate: audio.codec.clockRate))
         reception = RTPReceiverStatistics(clockRate: audio.codec.clockRate)
+        keys = KeyReceiver(clockRate: audio.codec.clockRate)
         clock = FrameClock(frameSamples: blockSamples)
         // The longest packet is 120 ms; G.711's largest payload is longer.
         samples = .allocate(capacity: 2 * OpusDecoder.maximumFrameSamples)
@@ -100,24 +102,30 @@ final class InboundAudio {
     /// Takes an RTP packet from our peer.
     ///
     /// - Parameter isHeard: false while the direction says that nothing is received: counted, but not played.
-    func receive(_ header: RTPHeader, payload: UnsafeBufferPointer<UInt8>, isHeard: Bool, at now: MonotonicTime) {
+    /// - Returns: the key that the peer has just pressed, if the packet is the first to tell of it.
+    func receive(
+        _ header: RTPHeader, payload: UnsafeBufferPointer<UInt8>, isHeard: Bool, at now: MonotonicTime
+    ) -> Character? {
         accepted &+= 1
         bytesReceived &+= UInt64(payload.count)
         guard let index = index(of: header.payloadType) else {
             // A telephone event, or a payload type that was never agreed on: it takes a place in the sequence.
             reception.receive(header, at: now)
-            if isHeard { jitterBuffer.insertPlaceholder(header, at: now) }
-            return
+            guard isHeard else { return nil }
+            jitterBuffer.insertPlaceholder(header, at: now)
+            return eventTypes.contains(header.payloadType)
+                ? keys.receive(header, payload: payload.span, at: now) : nil
         }
         if decoders[index].clockRate != reception.clockRate { followClock(of: decoders[index]) }
         reception.receive(header, at: now)
-        guard isHeard else { return }
+        guard isHeard else { return nil }
         if decoders[index].clockRate == jitterBuffer.configuration.clockRate {
             otherClock = 0
             jitterBuffer.insert(header, payload: payload.span, at: now)
         } else {
             jitterBuffer.insertPlaceholder(header, at: now)
         }
+        return nil
     }
 
     /// The peer changed to a codec with another clock: its timestamps mean something else from here on. Two packets
@@ -128,6 +136,7 @@ final class InboundAudio {
         otherClock = 0
         jitterBuffer = JitterBuffer(configuration: JitterBuffer.Configuration(clockRate: decoder.clockRate))
         reception = RTPReceiverStatistics(clockRate: decoder.clockRate)
+        keys = KeyReceiver(clockRate: decoder.clockRate)
     }
 
     /// Leaves out the blocks of a stall.

@@ -128,6 +128,16 @@ public final class MediaEngine: Sendable {
         perform { _ in stream.isMuted = muted }
     }
 
+    /// Sends keys (`0`–`9`, `*`, `#`, `A`–`D`) as telephone events (RFC 4733), 100 ms each; `MediaEvent.keysSent` follows.
+    ///
+    /// - Parameter completion: gets on the media thread whether they will be sent: false when the peer takes none, a
+    ///   character is no key, too many wait, or the engine was stopped.
+    public func send(
+        keys: String, of stream: MediaStream, completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        if !perform({ _ in completion(stream.send(keys: keys)) }) { completion(false) }
+    }
+
     /// Follows a new offer and answer within the call: hold, resume, another address.
     public func update(_ stream: MediaStream, to audio: NegotiatedAudio) {
         perform { thread in stream.renegotiate(audio, at: thread.now) }

@@ -16,6 +16,10 @@ public enum MediaEvent: Sendable {
     case inactive(Duration)
     /// A device failed; the stream goes on without it.
     case deviceFailed(AudioError)
+    /// The peer pressed a key (RFC 4733): `0`–`9`, `*`, `#`, `A`–`D`.
+    case keyReceived(Character)
+    /// The last of the keys that were to be sent has gone out.
+    case keysSent
 }
 
 /// One call's audio: sockets, RTP and RTCP, codecs, devices. Made on any thread; from `MediaEngine.add` on it belongs
@@ -97,6 +101,7 @@ public final class MediaStream: @unchecked Sendable {
             for: settings.audio, bitrate: settings.opusBitrate, complexity: settings.opusComplexity)
         followsHardware = source.readableFrames != nil || sink.writableFrames != nil
         outbound = OutboundAudio(source: source, encoder: encoder, codec: settings.audio.codec)
+        outbound.eventPayloadType = settings.audio.telephoneEventPayloadType
         inbound = try InboundAudio(
             audio: settings.audio, sink: sink,
             blockSamples: sink.writableFrames == nil ? AudioFormat.packetFrames : AudioFormat.blockFrames)
@@ -245,9 +250,10 @@ public final class MediaStream: @unchecked Sendable {
         lastReceived = now
         sawInactivity = false
         expectsMedia = true
-        inbound.receive(
-            header, payload: UnsafeBufferPointer(rebasing: bytes[header.payloadOffset..<end]),
-            isHeard: audio.direction.receives, at: now)
+        let payload = UnsafeBufferPointer(rebasing: bytes[header.payloadOffset..<end])
+        if let key = inbound.receive(header, payload: payload, isHeard: audio.direction.receives, at: now) {
+            handler(.keyReceived(key))
+        }
         if firstReceived == nil {
             firstReceived = now
             handler(.firstPacketReceived)
@@ -278,7 +284,15 @@ public final class MediaStream: @unchecked Sendable {
         }
     }
 
+    /// Sends keys as telephone events, in the place of what is captured; `keysSent` follows.
+    ///
+    /// - Returns: false when the peer takes none, a character is no key, or too many wait.
+    func send(keys: String) -> Bool {
+        outbound.send(keys: keys)
+    }
+
     private func watch(at now: MonotonicTime) {
+        if outbound.takeKeysSent() { handler(.keysSent) }
         if !sawExhaustion, outbound.isExhausted {
             sawExhaustion = true
             handler(.sourceExhausted)
@@ -311,6 +325,7 @@ public final class MediaStream: @unchecked Sendable {
             } else {
                 outbound.setPayloadType(new.codec.payloadType)
             }
+            outbound.eventPayloadType = new.telephoneEventPayloadType
             audio = new
         } catch {
             // The old codec goes on: a peer that agreed on it once most likely still understands it.

@@ -17,6 +17,10 @@ final class OutboundAudio {
     private var isFirst = true
     /// A file has a beginning that must not be lost: it waits until somebody is there, with silence in its place.
     private let waitsForPeer: Bool
+    private var keys: TelephoneEventSender
+    private var hasUnreportedKeys = false
+    /// The payload type for telephone events; nil when the peer takes none.
+    var eventPayloadType: UInt8?
 
     /// Level of the last frame, 0…1.
     private(set) var level = 0.0
@@ -27,6 +31,7 @@ final class OutboundAudio {
         self.encoder = encoder
         if case .file = source.name { waitsForPeer = true } else { waitsForPeer = false }
         sender = RTPSender(payloadType: codec.payloadType, clockRate: codec.clockRate)
+        keys = Self.makeKeySender(codec)
         timestampStep = Self.timestampStep(encoder, codec)
         clock = FrameClock(frameSamples: encoder.frameSamples)
         frame = Self.makeFrame(encoder)
@@ -45,6 +50,10 @@ final class OutboundAudio {
         return frame
     }
 
+    private static func makeKeySender(_ codec: AudioCodec) -> TelephoneEventSender {
+        TelephoneEventSender(clockRate: codec.clockRate, gap: .milliseconds(50))
+    }
+
     private static func timestampStep(_ encoder: any FrameEncoder, _ codec: AudioCodec) -> UInt32 {
         UInt32(clamping: encoder.frameSamples * codec.clockRate / AudioFormat.sampleRate)
     }
@@ -53,6 +62,10 @@ final class OutboundAudio {
     func use(_ encoder: any FrameEncoder, codec: AudioCodec) {
         if codec.clockRate != sender.clockRate {
             sender = RTPSender(payloadType: codec.payloadType, clockRate: codec.clockRate)
+            // Keys that wait were meant for the call and not for a clock.
+            let waiting = keys.waitingKeys
+            keys = Self.makeKeySender(codec)
+            _ = send(keys: waiting)
         }
         self.encoder = encoder
         timestampStep = Self.timestampStep(encoder, codec)
@@ -111,13 +124,18 @@ final class OutboundAudio {
     }
 
     private func send(at now: MonotonicTime, isMuted: Bool, isSending: Bool, receiver: MediaStream) {
-        // Nothing of what the microphone hears while muted or on hold may be sent or recorded.
-        if isMuted || !isSending { frame.update(repeating: 0) }
+        let key = isSending ? nextKeyPacket() : nil
+        // Nothing of what the microphone hears while muted or on hold may be sent or recorded; a key is sent alone.
+        if isMuted || !isSending || key != nil { frame.update(repeating: 0) }
         level = Level.rootMeanSquare(UnsafeBufferPointer(frame))
         receiver.didSend(UnsafeBufferPointer(frame))
         guard isSending else {
             sender.skip(samples: timestampStep)
             isFirst = true
+            return
+        }
+        if let key {
+            send(key, at: now, receiver: receiver)
             return
         }
         let room = UnsafeMutableBufferPointer(rebasing: packet[RTPHeader.minimumLength...])
@@ -131,6 +149,42 @@ final class OutboundAudio {
         isFirst = false
         var span = packet.mutableSpan
         _ = header.write(into: &span)
+        sender.didSend(payloadBytes: length)
+        bytesSent &+= UInt64(length)
+        receiver.transmit(UnsafeBufferPointer(rebasing: packet[0..<(RTPHeader.minimumLength + length)]), at: now)
+    }
+
+    // MARK: Keys
+
+    /// Lets keys follow those that wait, each 100 ms long; false when they cannot be sent.
+    func send(keys text: String) -> Bool {
+        guard eventPayloadType != nil, keys.enqueue(text, duration: .milliseconds(100)) else { return false }
+        hasUnreportedKeys = hasUnreportedKeys || !text.isEmpty
+        return true
+    }
+
+    /// Whether the last of the keys has gone out since the last call.
+    func takeKeysSent() -> Bool {
+        guard hasUnreportedKeys, !keys.isActive else { return false }
+        hasUnreportedKeys = false
+        return true
+    }
+
+    private func nextKeyPacket() -> TelephoneEventSender.Packet? {
+        guard eventPayloadType != nil else { return nil }
+        return keys.tick(timestamp: sender.nextTimestamp, samples: timestampStep)
+    }
+
+    /// Sends an event's packet in the place of a frame (RFC 4733, section 2.5.1).
+    private func send(_ key: TelephoneEventSender.Packet, at now: MonotonicTime, receiver: MediaStream) {
+        guard let eventPayloadType else { return }
+        let header = sender.header(payloadType: eventPayloadType, timestamp: key.timestamp, marker: key.marker)
+        sender.skip(samples: timestampStep)
+        isFirst = true
+        var span = packet.mutableSpan
+        _ = header.write(into: &span)
+        var payload = UnsafeMutableBufferPointer(rebasing: packet[RTPHeader.minimumLength...]).mutableSpan
+        let length = key.payload.write(into: &payload)
         sender.didSend(payloadBytes: length)
         bytesSent &+= UInt64(length)
         receiver.transmit(UnsafeBufferPointer(rebasing: packet[0..<(RTPHeader.minimumLength + length)]), at: now)

@@ -54,6 +54,11 @@ public struct TelephoneEventSender: Sendable {
     /// Whether a key is being sent or waits.
     public var isActive: Bool { current != nil || !queue.isEmpty }
 
+    /// The keys that wait, without the one that is being sent.
+    public var waitingKeys: String {
+        String(queue.compactMap { TelephoneEvent.key(for: $0.event) })
+    }
+
     /// Adds keys (`0`–`9`, `*`, `#`, `A`–`D`).
     ///
     /// - Parameter duration: Of each key; held to at least 40 ms and to what the payload's 16 bits express (1.3 s at

@@ -79,4 +79,26 @@ private let hasSystemAllocator = dlsym(nil, "__asan_init") == nil
         #expect(near.stream.snapshot(at: now).packetsSent == sent + 20)
         #expect(sizes.isEmpty, "objects of up to \(sizes) bytes were allocated")
     }
+
+    @Test func sendingKeysDoesNotAllocate() throws {
+        let peer = try RawPeer()
+        let side = try Side(
+            port: MediaPort(host: "127.0.0.1"), audio: Agreement.withKeys(peer.agreement()),
+            source: ToneSource(frequency: 300))
+        let simulation = Simulation()
+        simulation.add(side)
+        simulation.run(.milliseconds(500))
+        #expect(side.stream.send(keys: "123"))
+        var now = simulation.now
+        let stream = side.stream
+        let watch = HeapWatch()
+        for _ in 0..<40 {
+            now += .milliseconds(10)
+            _ = stream.process(at: now)
+        }
+        let sizes = watch.allocatedSizes()
+        #expect(sizes.isEmpty, "objects of up to \(sizes) bytes were allocated")
+        let events = peer.receiveAll().filter { $0.count == RTPHeader.minimumLength + TelephoneEvent.length }
+        #expect(events.count > 10)
+    }
 }
