@@ -20,6 +20,7 @@ let package = Package(
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
+        .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
         .target(name: "CSys"),
 
         // Protocol cores: value types without I/O or clock.
@@ -32,6 +33,7 @@ let package = Package(
 
         // What touches the machine.
         .target(name: "Network", dependencies: ["CSys", "Primitives"], swiftSettings: strict),
+        .target(name: "Security", dependencies: ["CSRTP", "Primitives"], swiftSettings: strict),
         .target(
             name: "Audio", dependencies: ["CALSA", "COpus", "CSpeexDSP", "CSys", "Primitives"],
             swiftSettings: strict),
@@ -82,6 +84,7 @@ let package = Package(
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
         .testTarget(name: "NetworkTests", dependencies: ["CSys", "Network", "Primitives"]),
+        .testTarget(name: "SecurityTests", dependencies: ["Primitives", "Security"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
             name: "MediaSessionTests",
