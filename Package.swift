@@ -18,7 +18,7 @@ let package = Package(
         // C libraries from Debian.
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
         .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
         .target(name: "CSys"),
@@ -30,10 +30,12 @@ let package = Package(
         .target(name: "SIP", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
         .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
+        .target(name: "WebSocket", dependencies: ["Crypto"], swiftSettings: core),
 
         // What touches the machine.
-        .target(name: "Network", dependencies: ["CSys", "Primitives"], swiftSettings: strict),
-        .target(name: "Security", dependencies: ["CSRTP", "Primitives"], swiftSettings: strict),
+        .target(
+            name: "Network", dependencies: ["COpenSSL", "CSys", "Primitives", "WebSocket"], swiftSettings: strict),
+        .target(name: "Security", dependencies: ["COpenSSL", "CSRTP", "Primitives"], swiftSettings: strict),
         .target(
             name: "Audio", dependencies: ["CALSA", "COpus", "CSpeexDSP", "CSys", "Primitives"],
             swiftSettings: strict),
@@ -83,7 +85,8 @@ let package = Package(
         .testTarget(name: "SIPTests", dependencies: ["Crypto", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
-        .testTarget(name: "NetworkTests", dependencies: ["CSys", "Network", "Primitives"]),
+        .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
+        .testTarget(name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "Network", "Primitives", "WebSocket"]),
         .testTarget(name: "SecurityTests", dependencies: ["Primitives", "Security"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
