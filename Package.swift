@@ -21,6 +21,7 @@ let package = Package(
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
+        .systemLibrary(name: "CSRTP", pkgConfig: "libsrtp2", providers: [.apt(["libsrtp2-dev"])]),
         .target(name: "CSys"),
 
         // Protocol cores: value types without I/O or clock.
@@ -38,6 +39,7 @@ let package = Package(
         .target(
             name: "Network", dependencies: ["CCares", "COpenSSL", "CSys", "DNS", "Primitives", "WebSocket"],
             swiftSettings: strict),
+        .target(name: "Security", dependencies: ["COpenSSL", "CSRTP", "Primitives"], swiftSettings: strict),
         .target(
             name: "Audio", dependencies: ["CALSA", "COpus", "CSpeexDSP", "CSys", "Primitives"],
             swiftSettings: strict),
@@ -94,6 +96,7 @@ let package = Package(
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
         .testTarget(
             name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "DNS", "Network", "Primitives", "WebSocket"]),
+        .testTarget(name: "SecurityTests", dependencies: ["Primitives", "Security"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
             name: "MediaSessionTests",
