@@ -94,8 +94,12 @@ let package = Package(
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
         .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
+        .target(
+            name: "TestCertificates", dependencies: ["COpenSSL"], path: "Tests/TestCertificates",
+            swiftSettings: strict),
         .testTarget(
-            name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "DNS", "Network", "Primitives", "WebSocket"]),
+            name: "NetworkTests",
+            dependencies: ["CSys", "DNS", "Network", "Primitives", "TestCertificates", "WebSocket"]),
         .testTarget(name: "SecurityTests", dependencies: ["Primitives", "Security"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
