@@ -80,18 +80,25 @@ let package = Package(
         // Tests beside what they test; Integration runs real servers and devices.
         .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
         .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
-        .testTarget(name: "DNSTests", dependencies: ["DNS", "Primitives"]),
-        .testTarget(name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
+        .target(
+            name: "NameServerSupport", dependencies: ["Network", "Primitives"], path: "Tests/Support/NameServer",
+            swiftSettings: strict),
+        .testTarget(name: "DNSTests", dependencies: ["DNS", "NameServerSupport", "Primitives"]),
+        .testTarget(
+            name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
-        .testTarget(name: "NetworkTests", dependencies: ["CSys", "DNS", "Network", "Primitives"]),
+        .testTarget(name: "NetworkTests", dependencies: ["CSys", "DNS", "NameServerSupport", "Network", "Primitives"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
             name: "MediaSessionTests",
             dependencies: ["Audio", "CSys", "MediaSession", "Network", "Primitives", "RTP", "SDP"]),
         .testTarget(
             name: "SignallingTests",
-            dependencies: ["DNS", "Network", "Primitives", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token"]),
+            dependencies: [
+                "DNS", "NameServerSupport", "Network", "Primitives", "SDP", "SIP", "Signalling", "SinchEnvironment",
+                "Token",
+            ]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [

@@ -115,7 +115,7 @@ public struct ServerLocator: Sendable {
                 .invalidTarget,
                 target.isSecure
                     ? "\(target.host) may be reached over TLS only, but not with the given transport; use tls or wss"
-                    : "no transport is allowed toward \(target.host)")
+                    : "no transport is allowed toward \(target.host); allow at least one, such as tls")
             return
         }
         let port = target.port ?? first.defaultPort

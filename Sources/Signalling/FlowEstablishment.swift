@@ -4,7 +4,7 @@ import Primitives
 import SIP
 
 /// One attempt to reach a target, from the name to an open flow. Everything about it happens on the loop.
-public final class FlowAttempt: @unchecked Sendable {
+public final class FlowEstablishment: @unchecked Sendable {
     // @unchecked: made by a FlowConnector and touched on its loop only.
 
     private let connector: FlowConnector
@@ -122,8 +122,8 @@ public final class FlowAttempt: @unchecked Sendable {
         abandonments[index] = abandon
     }
 
-    /// For one connection with its handshakes.
-    private static let attemptTimeout: Duration = .seconds(5)
+    /// For each step of one attempt: the connection, and each handshake on it.
+    private static let attemptTimeout: Duration = .seconds(4)
 
     private func opened(_ index: Int, _ result: Result<RegisteredFlow, NetworkError>) {
         let candidate = candidates[index]

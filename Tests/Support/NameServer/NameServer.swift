@@ -1,0 +1,213 @@
+import Network
+import Primitives
+import Synchronization
+
+/// A small name server on loopback, UDP and TCP, for tests: it has a zone, and behaves as badly as a test wants.
+package final class NameServer: Sendable {
+    /// What a question gets.
+    package enum Behaviour: Sendable {
+        /// What the zone says.
+        case honest
+        /// Nothing, never.
+        case silent
+        /// An error code: 2 SERVFAIL, 5 REFUSED.
+        case failing(UInt16)
+        /// Over UDP only that there is more; all of it over TCP.
+        case truncating
+        /// What somebody else would send to be believed, then the honest answer.
+        case spoofed
+        /// These bytes after the id.
+        case bytes([UInt8])
+        /// An empty datagram, then the honest answer.
+        case empty
+        /// The honest answer after a while.
+        case slow(Duration)
+    }
+
+    /// A question that arrived.
+    package struct Arrival: Hashable, Sendable {
+        package var name: String
+        package var type: UInt16
+        package var isTCP: Bool
+    }
+
+    private struct State {
+        var zone: [ZoneRecord] = []
+        var negativeLifetime: UInt32?
+        var behaviour: [UInt16: Behaviour] = [:]
+        var otherwise = Behaviour.honest
+        var arrivals: [Arrival] = []
+        var onArrival: (@Sendable (Arrival) -> Void)?
+    }
+
+    package let address: TransportAddress
+    private let loop: EventLoop
+    private let socket: UDPSocket
+    /// Sends what does not come from the server's address.
+    private let stranger: UDPSocket
+    private let listener: TCPListener
+    private let state: Mutex<State>
+
+    /// On the loop.
+    package init(_ loop: EventLoop, zone: [ZoneRecord] = [], negativeLifetime: UInt32? = nil) throws {
+        let any = TransportAddress(host: "127.0.0.1", port: 0)
+        // The port must be free for both; another process may have it for TCP.
+        var pair: (UDPSocket, TCPListener)?
+        for _ in 0..<16 where pair == nil {
+            let socket = try UDPSocket(loop: loop, bind: any)
+            if let listener = try? TCPListener(loop: loop, bind: socket.localAddress) {
+                pair = (socket, listener)
+            } else {
+                socket.close()
+            }
+        }
+        guard let pair else { throw NetworkError(.addressInUse, "no port is free for both UDP and TCP") }
+        (socket, listener) = pair
+        stranger = try UDPSocket(loop: loop, bind: any)
+        self.loop = loop
+        address = socket.localAddress
+        state = Mutex(State(zone: zone, negativeLifetime: negativeLifetime))
+        socket.onDatagram = { [weak self] bytes, peer in self?.received(bytes, from: peer) }
+        listener.onConnection = { [weak self] connection in self?.accepted(connection) }
+    }
+
+    /// On the loop.
+    package func close() {
+        socket.close()
+        stranger.close()
+        listener.close()
+    }
+
+    package func set(zone: [ZoneRecord]) { state.withLock { $0.zone = zone } }
+
+    /// What questions of one type get, or all others.
+    package func behave(_ behaviour: Behaviour, for type: UInt16? = nil) {
+        state.withLock { state in
+            if let type { state.behaviour[type] = behaviour } else { state.otherwise = behaviour }
+        }
+    }
+
+    /// Called on the loop for each question.
+    package func onArrival(_ handler: @escaping @Sendable (Arrival) -> Void) {
+        state.withLock { $0.onArrival = handler }
+    }
+
+    /// What arrived so far.
+    package var arrivals: [Arrival] { state.withLock { $0.arrivals } }
+
+    // MARK: Inside
+
+    private func received(_ bytes: [UInt8], from peer: TransportAddress) {
+        guard let question = Question(bytes) else { return }
+        let behaviour = note(question, isTCP: false)
+        let honest = answer(question)
+        switch behaviour {
+        case .honest: socket.send(honest.bytes, to: peer)
+        case .silent: break
+        case .failing(let code):
+            var failure = DNSMessageWriter(question.name, type: question.type)
+            failure.id = question.id
+            failure.code = code
+            socket.send(failure.bytes, to: peer)
+        case .truncating:
+            var part = honest
+            part.isTruncated = true
+            part.answers = []
+            socket.send(part.bytes, to: peer)
+        case .spoofed:
+            var forged = DNSMessageWriter(
+                question.name, type: question.type, answers: [.a(question.name, "192.0.2.66")])
+            forged.id = question.id &+ 1
+            socket.send(forged.bytes, to: peer)
+            forged.id = question.id
+            stranger.send(forged.bytes, to: peer)
+            forged.name = "other.example"
+            socket.send(forged.bytes, to: peer)
+            // Later, so that the forged ones were looked at on their own.
+            loop.schedule(after: .milliseconds(20)) { [weak self] in self?.socket.send(honest.bytes, to: peer) }
+        case .bytes(let rest): socket.send(DNSMessageWriter.bytes(question.id) + rest, to: peer)
+        case .empty:
+            socket.send([], to: peer)
+            loop.schedule(after: .milliseconds(20)) { [weak self] in self?.socket.send(honest.bytes, to: peer) }
+        case .slow(let delay):
+            loop.schedule(after: delay) { [weak self] in self?.socket.send(honest.bytes, to: peer) }
+        }
+    }
+
+    private func accepted(_ connection: TCPConnection) {
+        let buffer = Mutex<[UInt8]>([])
+        connection.onData = { [weak self, weak connection] bytes in
+            guard let self, let connection else { return }
+            let message = buffer.withLock { buffer -> [UInt8]? in
+                buffer += bytes
+                guard buffer.count >= 2, buffer.count >= 2 + Int(buffer[0]) << 8 + Int(buffer[1]) else { return nil }
+                return Array(buffer.dropFirst(2))
+            }
+            guard let message, let question = Question(message) else { return }
+            _ = self.note(question, isTCP: true)
+            let answer = self.answer(question).bytes
+            connection.send(DNSMessageWriter.bytes(UInt16(answer.count)) + answer)
+        }
+    }
+
+    private func note(_ question: Question, isTCP: Bool) -> Behaviour {
+        let arrival = Arrival(name: question.name, type: question.type, isTCP: isTCP)
+        let (behaviour, handler) = state.withLock { state in
+            state.arrivals.append(arrival)
+            return (state.behaviour[question.type] ?? state.otherwise, state.onArrival)
+        }
+        handler?(arrival)
+        return behaviour
+    }
+
+    /// What the zone says, aliases followed.
+    private func answer(_ question: Question) -> DNSMessageWriter {
+        let (zone, negative) = state.withLock { ($0.zone, $0.negativeLifetime) }
+        var message = DNSMessageWriter(question.name, type: question.type)
+        message.id = question.id
+        var name = question.name
+        for _ in 0..<4 {
+            let here = zone.filter { $0.name.lowercased() == name.lowercased() }
+            message.answers += here.filter { $0.type == question.type }
+            guard message.answers.allSatisfy({ $0.type == 5 }), let alias = here.first(where: { $0.type == 5 }) else {
+                break
+            }
+            message.answers.append(alias)
+            name = Question.name(in: alias.data, at: 0)?.text ?? ""
+        }
+        if message.answers.isEmpty {
+            if !zone.contains(where: { $0.name.lowercased() == name.lowercased() }) { message.code = 3 }
+            if let negative { message.authorities = [.soa("example.org", minimum: negative)] }
+        }
+        return message
+    }
+}
+
+/// A question as it arrives.
+private struct Question {
+    var id: UInt16
+    var name: String
+    var type: UInt16
+
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count >= 12, let name = Self.name(in: bytes, at: 12), name.end + 4 <= bytes.count else {
+            return nil
+        }
+        id = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
+        self.name = name.text
+        type = UInt16(bytes[name.end]) << 8 | UInt16(bytes[name.end + 1])
+    }
+
+    /// A name without pointers, and where it ends.
+    static func name(in bytes: [UInt8], at start: Int) -> (text: String, end: Int)? {
+        var labels: [String] = []
+        var index = start
+        while index < bytes.count, bytes[index] != 0 {
+            let end = index + 1 + Int(bytes[index])
+            guard end < bytes.count else { return nil }
+            labels.append(String(decoding: bytes[(index + 1)..<end], as: UTF8.self))
+            index = end
+        }
+        return (labels.joined(separator: "."), index + 1)
+    }
+}
