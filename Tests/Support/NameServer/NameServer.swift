@@ -20,8 +20,8 @@ package final class NameServer: Sendable {
         case bytes([UInt8])
         /// An empty datagram, then the honest answer.
         case empty
-        /// The honest answer after a while.
-        case slow(Duration)
+        /// The honest answer, but not before `release` is called.
+        case held
     }
 
     /// A question that arrived.
@@ -37,6 +37,8 @@ package final class NameServer: Sendable {
         var behaviour: [UInt16: Behaviour] = [:]
         var otherwise = Behaviour.honest
         var arrivals: [Arrival] = []
+        var identifiers: [UInt16] = []
+        var held: [(bytes: [UInt8], peer: TransportAddress)] = []
         var onArrival: (@Sendable (Arrival) -> Void)?
     }
 
@@ -49,8 +51,10 @@ package final class NameServer: Sendable {
     private let state: Mutex<State>
 
     /// On the loop.
-    package init(_ loop: EventLoop, zone: [ZoneRecord] = [], negativeLifetime: UInt32? = nil) throws {
-        let any = TransportAddress(host: "127.0.0.1", port: 0)
+    package init(
+        _ loop: EventLoop, at any: TransportAddress = TransportAddress(host: "127.0.0.1", port: 0),
+        zone: [ZoneRecord] = [], negativeLifetime: UInt32? = nil
+    ) throws {
         // The port must be free for both; another process may have it for TCP.
         var pair: (UDPSocket, TCPListener)?
         for _ in 0..<16 where pair == nil {
@@ -63,7 +67,7 @@ package final class NameServer: Sendable {
         }
         guard let pair else { throw NetworkError(.addressInUse, "no port is free for both UDP and TCP") }
         (socket, listener) = pair
-        stranger = try UDPSocket(loop: loop, bind: any)
+        stranger = try UDPSocket(loop: loop, bind: TransportAddress(host: any.host, port: 0))
         self.loop = loop
         address = socket.localAddress
         state = Mutex(State(zone: zone, negativeLifetime: negativeLifetime))
@@ -94,6 +98,18 @@ package final class NameServer: Sendable {
 
     /// What arrived so far.
     package var arrivals: [Arrival] { state.withLock { $0.arrivals } }
+
+    /// Sends the answers that were held back. On the loop.
+    package func release() {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            return state.held
+        }
+        for answer in held { socket.send(answer.bytes, to: answer.peer) }
+    }
+
+    /// The questions' ids in the order of arrival.
+    package var identifiers: [UInt16] { state.withLock { $0.identifiers } }
 
     // MARK: Inside
 
@@ -129,8 +145,7 @@ package final class NameServer: Sendable {
         case .empty:
             socket.send([], to: peer)
             loop.schedule(after: .milliseconds(20)) { [weak self] in self?.socket.send(honest.bytes, to: peer) }
-        case .slow(let delay):
-            loop.schedule(after: delay) { [weak self] in self?.socket.send(honest.bytes, to: peer) }
+        case .held: state.withLock { $0.held.append((honest.bytes, peer)) }
         }
     }
 
@@ -154,6 +169,7 @@ package final class NameServer: Sendable {
         let arrival = Arrival(name: question.name, type: question.type, isTCP: isTCP)
         let (behaviour, handler) = state.withLock { state in
             state.arrivals.append(arrival)
+            state.identifiers.append(question.id)
             return (state.behaviour[question.type] ?? state.otherwise, state.onArrival)
         }
         handler?(arrival)
