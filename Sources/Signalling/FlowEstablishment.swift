@@ -55,10 +55,11 @@ public final class FlowEstablishment: @unchecked Sendable {
         while completion != nil, let action = locator.nextAction() {
             switch action {
             case .ask(let question):
-                connector.dns.query(question) { [weak self] answer in
-                    guard let self, self.completion != nil else { return }
-                    self.locator.receive(answer, to: question)
-                    self.drainLocator()
+                // Holds on to this attempt, as nobody else has to.
+                connector.dns.query(question) { [self] answer in
+                    guard completion != nil else { return }
+                    locator.receive(answer, to: question)
+                    drainLocator()
                 }
             case .found(let found):
                 connect(to: found)

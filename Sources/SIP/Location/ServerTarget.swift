@@ -39,6 +39,19 @@ public struct ServerTarget: Hashable, Sendable {
         self.path = path
     }
 
+    /// The same domain behind an outbound proxy: the proxy's host is looked up and connected to instead of the domain's.
+    ///
+    /// A proxy that has a name answers with a certificate of its own; at a numeric address the domain itself is expected
+    /// (docs/decisions/012).
+    public func through(proxy host: String, port: UInt16? = nil, transport: SIPTransport? = nil) -> ServerTarget {
+        var target = self
+        target.host = host
+        target.port = port
+        target.transport = transport ?? self.transport
+        if !Host.isNumeric(Host.withoutBrackets(host)) { target.domain = host }
+        return target
+    }
+
     /// The transports that may be used, most wanted first. Empty when what is asked for contradicts itself, such as `sips`
     /// over UDP.
     ///

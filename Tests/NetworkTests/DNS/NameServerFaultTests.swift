@@ -98,6 +98,14 @@ extension NetworkTests {
             }
         }
 
+        @Test func aServerThatKnowsNoExtensions() async throws {
+            try await withResolving { resolving, _ in
+                resolving.server.behave(.withoutExtensions)
+                #expect(await resolving.ask("sip.example.org", .a) == twoAddresses)
+                #expect(resolving.server.arrivals.count == 2)
+            }
+        }
+
         @Test func emptyDatagramsDoNoHarm() async throws {
             try await withResolving { resolving, _ in
                 resolving.server.behave(.empty)

@@ -243,6 +243,19 @@ struct LocationCase: Sendable, CustomTestStringConvertible {
         #expect(search.candidates.map(\.server) == ["a.elsewhere.example"])
     }
 
+    @Test(arguments: [
+        ("proxy.example.net", "proxy.example.net"), ("192.0.2.7", "example.com"), ("[2001:db8::7]", "example.com"),
+    ])
+    func behindAProxy(_ proxy: String, _ domain: String) {
+        let target = ServerTarget(host: "example.com", port: 5099, transport: .tls, isSecure: true, path: "/ws")
+        let behind = target.through(proxy: proxy)
+        #expect(behind.host == proxy && behind.domain == domain)
+        #expect(behind.port == nil, "the domain's port is not the proxy's")
+        #expect(behind.transport == .tls && behind.isSecure && behind.path == "/ws")
+        let settled = target.through(proxy: proxy, port: 443, transport: .wss)
+        #expect(settled.port == 443 && settled.transport == .wss && settled.domain == domain)
+    }
+
     @Test func addressesOfSRVTargetsAreAskedForByTheirCompleteName() {
         let search = Search(Self.domain, Zone(Self.hosts + Self.services.prefix(1)))
         #expect(

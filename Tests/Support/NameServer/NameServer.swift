@@ -18,6 +18,8 @@ package final class NameServer: Sendable {
         case spoofed
         /// These bytes after the id.
         case bytes([UInt8])
+        /// FORMERR for whoever uses EDNS (RFC 6891), as very old servers do; the honest answer for others.
+        case withoutExtensions
         /// An empty datagram, then the honest answer.
         case empty
         /// The honest answer, but not before `release` is called.
@@ -120,11 +122,10 @@ package final class NameServer: Sendable {
         switch behaviour {
         case .honest: socket.send(honest.bytes, to: peer)
         case .silent: break
-        case .failing(let code):
-            var failure = DNSMessageWriter(question.name, type: question.type)
-            failure.id = question.id
-            failure.code = code
-            socket.send(failure.bytes, to: peer)
+        case .failing(let code): socket.send(failure(question, code).bytes, to: peer)
+        case .withoutExtensions:
+            let answer = question.hasExtensions ? failure(question, 1) : honest
+            socket.send(answer.bytes, to: peer)
         case .truncating:
             var part = honest
             part.isTruncated = true
@@ -147,6 +148,13 @@ package final class NameServer: Sendable {
             loop.schedule(after: .milliseconds(20)) { [weak self] in self?.socket.send(honest.bytes, to: peer) }
         case .held: state.withLock { $0.held.append((honest.bytes, peer)) }
         }
+    }
+
+    private func failure(_ question: Question, _ code: UInt16) -> DNSMessageWriter {
+        var failure = DNSMessageWriter(question.name, type: question.type)
+        failure.id = question.id
+        failure.code = code
+        return failure
     }
 
     private func accepted(_ connection: TCPConnection) {
@@ -204,12 +212,15 @@ private struct Question {
     var id: UInt16
     var name: String
     var type: UInt16
+    /// There is an additional record, which in a question can only be the one of EDNS.
+    var hasExtensions: Bool
 
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= 12, let name = Self.name(in: bytes, at: 12), name.end + 4 <= bytes.count else {
             return nil
         }
         id = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
+        hasExtensions = bytes[11] != 0
         self.name = name.text
         type = UInt16(bytes[name.end]) << 8 | UInt16(bytes[name.end + 1])
     }
