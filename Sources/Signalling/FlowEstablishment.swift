@@ -179,7 +179,6 @@ extension NetworkError {
             case .nameNotFound, .serviceNotOffered: .nameNotFound
             case .nameServerFailed: .nameServerFailed
             case .invalidTarget: .invalidAddress
-            case .notConfidential: .notPermitted
             }
         self.init(code, failure.message)
     }

@@ -163,15 +163,12 @@ struct FlowConnectorTests {
             (ServerTarget(host: "offered.example.org"), .nameNotFound),
             (ServerTarget(host: "not a name"), .invalidAddress),
             (ServerTarget(host: "127.0.0.1", transport: .udp, isSecure: true), .invalidAddress),
-            (
-                ServerTarget(host: "192.0.2.1", transport: .udp, isSecure: true, allowsPlainLoopback: true),
-                .notPermitted
-            ),
         ] as [(ServerTarget, NetworkError.Code)])
     func thereIsNoServer(_ target: ServerTarget, _ code: NetworkError.Code) async throws {
         try await withConnecting { connecting in
             connecting.zone([.srv("_sips._tcp.offered.example.org", 0, 0, 0, "")])
-            #expect(try await connecting.error(target).code == code)
+            let error = try await connecting.error(target)
+            #expect(error.code == code)
             #expect(connecting.tried.isEmpty)
         }
     }

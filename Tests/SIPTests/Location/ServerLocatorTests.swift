@@ -166,18 +166,6 @@ struct LocationCase: Sendable, CustomTestStringConvertible {
         .init(
             "sips at an address", ServerTarget(host: "127.0.0.1", transport: .tcp, isSecure: true), [],
             ["tls 127.0.0.1:5061"]),
-        // A secret may go to this machine itself.
-        .init(
-            "plain to loopback",
-            ServerTarget(host: "127.0.0.1", transport: .udp, isSecure: true, allowsPlainLoopback: true), [],
-            ["udp 127.0.0.1:5060"]),
-        .init(
-            "plain to loopback by DNS, elsewhere TLS only",
-            ServerTarget(host: "example.com", isSecure: true, allowsPlainLoopback: true),
-            services + [
-                "sip1.example.com A 192.0.2.1", "sip2.example.com A 192.0.2.2", "sip3.example.com A 127.0.0.3",
-            ],
-            ["tls 192.0.2.1:5061", "udp 127.0.0.3:5080"]),
     ]
 
     @Test(arguments: cases)
@@ -215,16 +203,6 @@ struct LocationCase: Sendable, CustomTestStringConvertible {
             ("no name", ServerTarget(host: "exa mple.com"), hosts, .invalidTarget),
             ("empty", ServerTarget(host: ""), hosts, .invalidTarget),
             ("bad bytes", ServerTarget(host: "b\u{fc}cher.example", port: 1), hosts, .invalidTarget),
-            (
-                "plain, but not to loopback",
-                ServerTarget(host: "example.com", transport: .udp, isSecure: true, allowsPlainLoopback: true), hosts,
-                .notConfidential
-            ),
-            (
-                "plain, but not to an address elsewhere",
-                ServerTarget(host: "192.0.2.1", transport: .tcp, isSecure: true, allowsPlainLoopback: true), [],
-                .notConfidential
-            ),
         ] as [(String, ServerTarget, [String], ServerLocationFailure.Kind)])
     func nowhere(_ name: String, _ target: ServerTarget, _ zone: [String], _ kind: ServerLocationFailure.Kind) {
         let search = Search(target, Zone(zone))
@@ -241,19 +219,6 @@ struct LocationCase: Sendable, CustomTestStringConvertible {
             ]))
         #expect(search.candidates.map(\.domain) == ["example.com"])
         #expect(search.candidates.map(\.server) == ["a.elsewhere.example"])
-    }
-
-    @Test(arguments: [
-        ("proxy.example.net", "proxy.example.net"), ("192.0.2.7", "example.com"), ("[2001:db8::7]", "example.com"),
-    ])
-    func behindAProxy(_ proxy: String, _ domain: String) {
-        let target = ServerTarget(host: "example.com", port: 5099, transport: .tls, isSecure: true, path: "/ws")
-        let behind = target.through(proxy: proxy)
-        #expect(behind.host == proxy && behind.domain == domain)
-        #expect(behind.port == nil, "the domain's port is not the proxy's")
-        #expect(behind.transport == .tls && behind.isSecure && behind.path == "/ws")
-        let settled = target.through(proxy: proxy, port: 443, transport: .wss)
-        #expect(settled.port == 443 && settled.transport == .wss && settled.domain == domain)
     }
 
     @Test func addressesOfSRVTargetsAreAskedForByTheirCompleteName() {
