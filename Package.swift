@@ -87,7 +87,10 @@ let package = Package(
         // Tests beside what they test; Integration runs real servers and devices.
         .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
         .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
-        .testTarget(name: "DNSTests", dependencies: ["DNS", "Primitives"]),
+        .target(
+            name: "NameServerSupport", dependencies: ["Network", "Primitives"], path: "Tests/Support/NameServer",
+            swiftSettings: strict),
+        .testTarget(name: "DNSTests", dependencies: ["DNS", "NameServerSupport", "Primitives"]),
         .testTarget(
             name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
@@ -99,7 +102,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "NetworkTests",
-            dependencies: ["CSys", "DNS", "Network", "Primitives", "TestCertificates", "WebSocket"]),
+            dependencies: [
+                "CSys", "DNS", "NameServerSupport", "Network", "Primitives", "TestCertificates", "WebSocket",
+            ]),
         .testTarget(name: "SecurityTests", dependencies: ["Primitives", "Security"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
@@ -108,7 +113,8 @@ let package = Package(
         .testTarget(
             name: "SignallingTests",
             dependencies: [
-                "DNS", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment", "Token",
+                "DNS", "NameServerSupport", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling",
+                "SinchEnvironment", "Token",
             ]),
         .testTarget(
             name: "SinchRTCTests",
