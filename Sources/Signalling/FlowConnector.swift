@@ -62,11 +62,11 @@ public final class FlowConnector: @unchecked Sendable {
     @discardableResult
     public func connect(
         to target: ServerTarget, completion: @escaping @Sendable (Result<RegisteredFlow, NetworkError>) -> Void
-    ) -> FlowAttempt {
+    ) -> FlowEstablishment {
         loop.checkIsolated()
         // Each attempt draws from a sequence of its own.
         let seed: RandomSource = if case .seeded = random { .seeded(random.next()) } else { .system }
-        let attempt = FlowAttempt(self, target: target, random: seed, completion: completion)
+        let attempt = FlowEstablishment(self, target: target, random: seed, completion: completion)
         loop.execute { attempt.start() }
         return attempt
     }

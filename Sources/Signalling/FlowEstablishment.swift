@@ -4,7 +4,7 @@ import Primitives
 import SIP
 
 /// One attempt to reach a target, from the name to an open flow. Everything about it happens on the loop.
-public final class FlowAttempt: @unchecked Sendable {
+public final class FlowEstablishment: @unchecked Sendable {
     // @unchecked: made by a FlowConnector and touched on its loop only.
 
     private let connector: FlowConnector
