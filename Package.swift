@@ -91,8 +91,12 @@ let package = Package(
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
         .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
+        .target(
+            name: "TestCertificates", dependencies: ["COpenSSL"], path: "Tests/TestCertificates",
+            swiftSettings: strict),
         .testTarget(
-            name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "DNS", "Network", "Primitives", "WebSocket"]),
+            name: "NetworkTests",
+            dependencies: ["CSys", "DNS", "Network", "Primitives", "TestCertificates", "WebSocket"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
             name: "MediaSessionTests",
@@ -100,13 +104,14 @@ let package = Package(
         .testTarget(
             name: "SignallingTests",
             dependencies: [
-                "DNS", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment", "Token",
+                "DNS", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment",
+                "TestCertificates", "Token",
             ]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [
                 "Audio", "Configuration", "MediaSession", "Network", "Primitives", "SDP", "SIP", "Signalling",
-                "SinchEnvironment", "SinchRTC", "Token", "first-call-example",
+                "SinchEnvironment", "SinchRTC", "TestCertificates", "Token", "first-call-example",
             ]),
         .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Primitives", "Token"]),
         .testTarget(
