@@ -96,7 +96,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "NetworkTests",
-            dependencies: ["CSys", "DNS", "Network", "Primitives", "TestCertificates", "WebSocket"]),
+            dependencies: ["CSys", "DNS", "Network", "Primitives", "TestCertificates", "WebSocket"],
+            exclude: ["WebSocket/websockets-peer.py"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
             name: "MediaSessionTests",
