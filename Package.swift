@@ -114,13 +114,13 @@ let package = Package(
             name: "SignallingTests",
             dependencies: [
                 "DNS", "NameServerSupport", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling",
-                "SinchEnvironment", "Token",
+                "SinchEnvironment", "TestCertificates", "Token",
             ]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [
                 "Audio", "Configuration", "MediaSession", "Network", "Primitives", "SDP", "SIP", "Signalling",
-                "SinchEnvironment", "SinchRTC", "Token", "first-call-example",
+                "SinchEnvironment", "SinchRTC", "TestCertificates", "Token", "first-call-example",
             ]),
         .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Primitives", "Token"]),
         .testTarget(

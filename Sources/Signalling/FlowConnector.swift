@@ -37,8 +37,7 @@ public final class FlowConnector: @unchecked Sendable {
         self.init(
             loop: loop, dns: dns, random: .system,
             open: { target, timeout, completion in
-                transports.connect(target.transport, to: target.address, timeout: timeout, completion: completion)
-                return {}
+                transports.connect(target, timeout: timeout, completion: completion).cancel
             },
             close: { transports.close($0) })
     }

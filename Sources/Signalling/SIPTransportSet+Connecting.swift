@@ -3,7 +3,7 @@ import Primitives
 import SIP
 
 /// A flow that is being opened.
-public struct TransportAttempt: Sendable {
+public struct FlowAttempt: Sendable {
     /// Gives the attempt up: the connection is closed and the completion never called. Nothing when it was called already.
     /// On the loop only.
     public let cancel: @Sendable () -> Void
@@ -21,8 +21,9 @@ extension SIPTransportSet {
     public func connect(
         _ target: FlowTarget, timeout: Duration = .seconds(4),
         completion: @escaping @Sendable (Result<RegisteredFlow, NetworkError>) -> Void
-    ) -> TransportAttempt {
+    ) -> FlowAttempt {
         loop.checkIsolated()
+        if let objection = objection?(target) { return answer(.failure(objection), completion) }
         guard target.transport != .udp else {
             return answer(Result { () throws(NetworkError) in try openUDP(toward: target.address) }, completion)
         }
@@ -39,7 +40,7 @@ extension SIPTransportSet {
         let flow = adopt(
             layers, transport: target.transport, remote: target.address, anonymousHost: anonymousHost,
             completion: completion)
-        return TransportAttempt { [weak self] in
+        return FlowAttempt { [weak self] in
             guard let self, let stream = self.streams[flow], stream.takeCompletion() != nil else { return }
             self.close(flow)
         }
@@ -48,10 +49,10 @@ extension SIPTransportSet {
     private func answer(
         _ result: Result<RegisteredFlow, NetworkError>,
         _ completion: @escaping @Sendable (Result<RegisteredFlow, NetworkError>) -> Void
-    ) -> TransportAttempt {
+    ) -> FlowAttempt {
         // Like all others it is answered later, and can be given up until then.
         let pending = loop.schedule(after: .zero) { completion(result) }
-        return TransportAttempt { pending.cancel() }
+        return FlowAttempt { pending.cancel() }
     }
 
     private func openUDP(toward remote: TransportAddress) throws(NetworkError) -> RegisteredFlow {

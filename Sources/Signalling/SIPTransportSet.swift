@@ -63,6 +63,8 @@ public final class SIPTransportSet: @unchecked Sendable {
     /// What is longer goes over TCP to the same server; nil lets everything go out in datagrams, as a server does whose
     /// network is known.
     public var maximumDatagramRequest: Int?
+    /// Says why a flow must not be opened, nil when it may; asked before anything is sent.
+    public var objection: (@Sendable (FlowTarget) -> NetworkError?)?
     /// Whom to trust when a flow with TLS is opened; set it before the first one.
     public var tls: TLSClientContext?
 

@@ -44,6 +44,7 @@ extension UserAgent {
 
     private mutating func take(_ path: RegisteredFlow) {
         isOpeningFlow = false
+        if let old = self.path?.flow, old != path.flow { emit(.closeFlow(old)) }
         self.path = path
         isPathRegistered = false
         keepAlive = nil
@@ -65,11 +66,10 @@ extension UserAgent {
     private mutating func breakPath(isLost: Bool, reason: String, at now: MonotonicTime) {
         guard let path else { return }
         let isRegistering = registrationTransaction != nil
-        if isLost {
-            self.path = nil
-            keepAlive = nil
-        }
+        if isLost { self.path = nil }
         isPathRegistered = false
+        // It begins again with the next registration, whose attempts ask often enough until then.
+        keepAlive = nil
         endEarlyCalls(CallTermination(.network, phrase: reason), at: now)
         transactions.transportFailed(flow: path.flow, reason: reason, at: now)
         // Whoever answers by ICMP has lost our binding, too. A REGISTER under way says so itself, and better.
@@ -82,12 +82,13 @@ extension UserAgent {
         settle(at: now)
     }
 
-    /// Whether a message came from the platform: over the path, or over the connection beside it that carries what is too
-    /// long for datagrams.
-    func isFromPlatform(_ flow: SIPFlow) -> Bool {
+    /// Whether a message came from the platform: over the path or, as a response, over the connection beside it that
+    /// carries what is too long for datagrams. Requests come over the path that is registered, and nowhere else.
+    func isFromPlatform(_ message: SIPMessage, over flow: SIPFlow) -> Bool {
         guard let path else { return false }
-        return flow == path.flow
-            || path.flow.transport == .udp && flow.transport == .tcp && flow.remote == path.flow.remote
+        if flow == path.flow { return true }
+        let isBesidePath = path.flow.transport == .udp && flow.transport == .tcp && flow.remote == path.flow.remote
+        return isBesidePath && !message.isRequest
     }
 
     /// Our Contact in dialogs: the device's address that works from everywhere (RFC 5627) where the registrar gave one;

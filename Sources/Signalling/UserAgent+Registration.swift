@@ -122,7 +122,8 @@ extension UserAgent {
     /// TCP as other requests do: the binding must name the flow that calls will come over.
     private func fitsDatagram(_ register: SIPMessage) -> Bool {
         var complete = register
-        complete.prependVia(SIPVia(transport: "UDP", host: String(repeating: "x", count: 45), port: 65_535, branch: nil))
+        complete.prependVia(
+            SIPVia(transport: "UDP", host: String(repeating: "x", count: 45), port: 65_535, branch: nil))
         let branchBytes = 60
         guard let bytes = try? complete.encoded() else { return true }
         return bytes.count + branchBytes <= configuration.maximumDatagramRequest

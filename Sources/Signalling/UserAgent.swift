@@ -52,7 +52,7 @@ public struct UserAgent: Sendable {
 
     /// A message arrived over a flow. Messages from elsewhere than the platform are dropped.
     public mutating func receive(_ message: SIPMessage, from flow: SIPFlow, at now: MonotonicTime) {
-        guard isFromPlatform(flow) else { return }
+        guard isFromPlatform(message, over: flow) else { return }
         transactions.receive(message, from: flow, at: now)
         settle(at: now)
     }

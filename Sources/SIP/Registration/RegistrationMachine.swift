@@ -219,8 +219,14 @@ extension RegistrationMachine {
         pending = nil
         bindingExpiry = nil
         let failure = RegistrationFailure(reason: reason, kind: .unreachable)
-        if hold == .none {
+        let isPausing = nextAttempt != nil && lastFailure != nil
+        if hold == .none, !isPausing {
             retryLater(failure, at: now)
+        } else if isPausing {
+            // An attempt failed already: this is the same trouble, no further one, and the planned attempt stands.
+            state = .waiting
+            lastFailure = failure
+            actions.append(.failed(failure, retryAt: nextAttempt))
         } else {
             state = .waiting
             lastFailure = failure
