@@ -24,6 +24,10 @@ public struct UserAgentConfiguration: Sendable {
     public var incomingRingTimeout: Duration = .seconds(240)
     /// Calls at the same time, in both directions; further incoming ones are refused with 486, outgoing ones at once.
     public var maximumCalls = 16
+    /// How long a call may live without a sign of life; asked for in each call (RFC 4028), nil asks for nothing.
+    public var sessionExpires: Duration? = .seconds(1_800)
+    /// The smallest such time that is accepted from others; 90 s at least.
+    public var minimumSessionExpires: Duration = .seconds(90)
     /// Timer values; tests shorten nothing, they simulate time.
     public var timers = SIPTimerSettings()
 
