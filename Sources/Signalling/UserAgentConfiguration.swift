@@ -26,6 +26,10 @@ public struct UserAgentConfiguration: Sendable {
     public var maximumCalls = 16
     /// The longest request that goes out in a datagram, in bytes; longer ones need a stream (RFC 3261, 18.1.1).
     public var maximumDatagramRequest = SIPTransportSet.maximumDatagramRequest
+    /// How long a call may live without a sign of life; asked for in each call (RFC 4028), nil asks for nothing.
+    public var sessionExpires: Duration? = .seconds(1_800)
+    /// The smallest such time that is accepted from others; 90 s at least.
+    public var minimumSessionExpires: Duration = .seconds(90)
     /// Timer values; tests shorten nothing, they simulate time.
     public var timers = SIPTimerSettings()
 
