@@ -40,6 +40,7 @@ enum ClientSettings {
         }
         settings.displayName = options.displayName
         settings.maximumCalls = options.maximumCalls ?? settings.maximumCalls
+        settings.acceptsTransfers = options.acceptTransfers
         settings.capture = try device(options.capture ?? profile.capture, for: .capture)
         settings.playback = try device(options.playback ?? profile.playback, for: .playback)
         do {

@@ -64,6 +64,15 @@ struct Call: Sendable {
     var waiting: [InDialogRequest] = []
     var outstanding: OutstandingRequest?
 
+    /// The transfer of the other side that we asked for.
+    var transfer: OwnTransfer?
+    /// The transfer of us that the other side asked for.
+    var referral: Referral?
+    /// The call whose place this one takes when it is answered.
+    var replaces: CallHandle?
+    /// Outgoing: where the call was redirected to.
+    var redirection = Redirection()
+
     /// Give up ringing at this time.
     var noAnswerDeadline: MonotonicTime?
     /// Callee: repeat the 180 at this time, each minute, for proxies on the path (13.3.1.1).
@@ -98,8 +107,10 @@ struct Call: Sendable {
 
     /// The earliest time at which something is to be done for this leg.
     var nextTimeout: MonotonicTime? {
-        [noAnswerDeadline, nextRing, answer?.next, forgetDeadline, change?.deadline, change?.retryAt]
-            .compactMap(\.self).min()
+        [
+            noAnswerDeadline, nextRing, answer?.next, forgetDeadline, change?.deadline, change?.retryAt,
+            transfer?.deadline, referral?.deadline,
+        ].compactMap(\.self).min()
     }
 
     /// Whether both sides are in the call: 2xx sent or received.

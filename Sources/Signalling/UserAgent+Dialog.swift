@@ -112,10 +112,14 @@ extension UserAgent {
             receiveReinvite(request, in: id, of: handle, at: now)
         case .some(.options):
             answerOptions(request, in: id, localTag: call.localTag, at: now)
+        case .some(.info):
+            receiveInfo(request, in: id, of: handle, at: now)
+        case .some(.refer):
+            receiveRefer(request, in: id, of: handle, at: now)
+        case .some(.notify):
+            receiveNotify(request, in: id, of: handle, at: now)
         default:
-            var response = request.response(status: 405)
-            response.headers["Allow"] = Self.allowedMethods
-            transactions.respond(response, in: id, at: now)
+            refuseMethod(request, in: id, at: now)
         }
     }
 
@@ -133,6 +137,7 @@ extension UserAgent {
             calls[handle] = nil
         } else {
             let reason = ReasonHeader(bye)
+            transferEnds(with: handle)
             end(
                 handle,
                 CallTermination(
@@ -218,6 +223,7 @@ extension UserAgent {
             return
         }
         changeTimeout(handle, at: now)
+        transferTimeout(handle, at: now)
         guard var call = calls[handle], var answer = call.answer, answer.next <= now else { return }
         if answer.deadline <= now {
             let wasTold = call.phase == .closing

@@ -16,18 +16,14 @@ extension UserAgent {
             receiveInvite(request, in: id, from: flow, at: now)
         case .some(.options):
             answerOptions(request, in: id, localTag: random.hexadecimal(bits: 64), at: now)
-        case .some(.cancel), .some(.bye):
-            refuse(request, in: id, status: 481, at: now)
         default:
-            var response = request.response(status: 405, toTag: random.hexadecimal(bits: 64))
-            response.headers["Allow"] = Self.allowedMethods
-            transactions.respond(response, in: id, at: now)
+            refuseOutside(request, in: id, at: now)
         }
     }
 
-    /// Answers a request that requires an extension with 420: there is none that we have (8.2.2.3).
+    /// Answers a request that requires an extension that we do not have with 420 (8.2.2.3).
     mutating func requiresExtension(_ request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
-        let required = request.headers.values("Require")
+        let required = request.headers.values("Require").filter { !Self.isSupported($0) }
         // A BYE is obeyed however it is written.
         guard !required.isEmpty, request.method != .bye else { return false }
         let tag = request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil
@@ -35,14 +31,6 @@ extension UserAgent {
         response.headers["Unsupported"] = required.joined(separator: ", ")
         transactions.respond(response, in: id, at: now)
         return true
-    }
-
-    /// What we can do (11.2).
-    mutating func answerOptions(_ request: SIPMessage, in id: TransactionID, localTag: String, at now: MonotonicTime) {
-        var response = ownResponse(to: request, status: 200, localTag: localTag)
-        response.headers["Allow"] = Self.allowedMethods
-        response.headers["Accept"] = "application/sdp"
-        transactions.respond(response, in: id, at: now)
     }
 
     /// Answers a body that is no plain session description with 415, and says what would be one (21.4.13).
@@ -57,17 +45,27 @@ extension UserAgent {
     }
 
     mutating func refuse(
-        _ request: SIPMessage, in id: TransactionID, status: Int, reason: String? = nil, at now: MonotonicTime
+        _ request: SIPMessage, in id: TransactionID, status: Int, reason: String? = nil,
+        headers: [(name: String, value: String)] = [], at now: MonotonicTime
     ) {
-        let response = request.response(
+        var response = request.response(
             status: status, reason: reason, toTag: request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil)
+        for header in headers { response.headers.append(header.name, header.value) }
         transactions.respond(response, in: id, at: now)
     }
 
     private mutating func receiveInvite(
         _ invite: SIPMessage, in id: TransactionID, from flow: SIPFlow, at now: MonotonicTime
     ) {
-        guard activeCalls < configuration.maximumCalls else {
+        var replaced: CallHandle?
+        switch replacement(invite) {
+        case .none: break
+        case .call(let handle): replaced = handle
+        case .refusal(let status):
+            refuse(invite, in: id, status: status, at: now)
+            return
+        }
+        guard activeCalls < configuration.maximumCalls + (replaced == nil ? 0 : 1) else {
             refuse(invite, in: id, status: 486, reason: "Busy Here", at: now)
             return
         }
@@ -96,15 +94,21 @@ extension UserAgent {
         call.hasRung = true
         let limit = invite.expires.map { min(.seconds(max(0, $0)), configuration.incomingRingTimeout) }
         call.noAnswerDeadline = now + (limit ?? configuration.incomingRingTimeout)
-        call.nextRing = now + Self.ringInterval
+        call.replaces = replaced
+        // A call that only takes the place of another one does not ring.
+        if replaced == nil { call.nextRing = now + Self.ringInterval }
         calls[handle] = call
         legs[id] = handle
-        transactions.respond(ownResponse(to: invite, status: 180, localTag: localTag), in: id, at: now)
+        if replaced == nil {
+            transactions.respond(ownResponse(to: invite, status: 180, localTag: localTag), in: id, at: now)
+        }
         emit(
             .call(
                 handle,
                 .incoming(
-                    IncomingCall(callID: call.callID, from: from, headers: Self.applicationHeaders(of: invite)))))
+                    IncomingCall(
+                        callID: call.callID, from: from, assertedIdentity: assertedIdentity(of: invite),
+                        replaces: replaced, headers: Self.applicationHeaders(of: invite)))))
     }
 
     /// A proxy stops a call that has not been heard of for three minutes.
@@ -158,6 +162,12 @@ extension UserAgent {
     /// Answers an incoming call; `.answered` follows at once, since the callee may send from now on.
     public mutating func answer(_ handle: CallHandle, media: LocalMedia, at now: MonotonicTime) {
         guard var call = calls[handle], call.direction == .incoming, call.phase == .early else { return }
+        guard isReplacementWanted(call) else {
+            refuse(call.invite, in: call.inviteTransaction, status: 481, at: now)
+            end(handle, CallTermination(.canceled, isLocal: true, phrase: "the call that it replaces is over"))
+            settle(at: now)
+            return
+        }
         var negotiation = OfferAnswer(
             sessionID: random.next() >> 2, capabilities: configuration.capabilities, local: media)
         var response = ownResponse(to: call.invite, status: 200, localTag: call.localTag)
@@ -187,6 +197,7 @@ extension UserAgent {
         transactions.respond(response, in: call.inviteTransaction, at: now)
         calls[handle] = call
         if let audio = call.media { emit(.call(handle, .answered(audio))) }
+        endReplaced(by: call, at: now)
         settle(at: now)
     }
 

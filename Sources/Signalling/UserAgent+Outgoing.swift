@@ -53,8 +53,6 @@ extension UserAgent {
         return handle
     }
 
-    static let allowedMethods = "INVITE, ACK, CANCEL, BYE, OPTIONS"
-
     /// Calls that count against the limit.
     var activeCalls: Int { calls.values.lazy.filter { $0.phase != .closing }.count }
 
@@ -240,7 +238,7 @@ extension UserAgent {
     private mutating func receiveRefusal(
         _ response: SIPMessage, status: Int, of handle: CallHandle, at now: MonotonicTime
     ) {
-        guard let call = calls[handle] else { return }
+        guard let call = calls[handle], !redirect(response, status: status, of: handle, at: now) else { return }
         if call.phase == .closing {
             calls[handle] = nil
         } else {

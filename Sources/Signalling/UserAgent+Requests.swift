@@ -52,6 +52,9 @@ extension UserAgent {
         _ outcome: RequestOutcome, of request: InDialogRequest, in handle: CallHandle, at now: MonotonicTime
     ) {
         switch request.method {
+        case .refer: receiveReferOutcome(outcome, of: handle, at: now)
+        case .notify: receiveNotifyOutcome(outcome, of: handle)
+        case .info: receiveInfoOutcome(outcome, of: handle)
         default: break
         }
     }

@@ -84,6 +84,8 @@ actor ClientCore {
             instanceID: Self.makeInstanceID(), userAgent: "SinchRTC/\(version())")
         agentConfiguration.noAnswerTimeout = configuration.noAnswerTimeout
         agentConfiguration.maximumCalls = configuration.maximumCalls
+        agentConfiguration.acceptsTransfers = configuration.acceptsTransfers
+        agentConfiguration.maximumRedirects = configuration.maximumRedirects
         agentConfiguration.registrationExpires = configuration.registrationLifetime
         agent = UserAgent(configuration: agentConfiguration)
     }
