@@ -53,7 +53,9 @@ let package = Package(
         // What people and programs use.
         .target(
             name: "SinchRTC",
-            dependencies: ["Audio", "MediaSession", "Network", "Primitives", "SDP", "SIP", "Signalling", "Token"],
+            dependencies: [
+                "Audio", "MediaSession", "Network", "Primitives", "RTP", "SDP", "SIP", "Signalling", "Token",
+            ],
             swiftSettings: strict),
         .target(
             name: "Configuration", dependencies: ["Primitives", "Token"], swiftSettings: strict),

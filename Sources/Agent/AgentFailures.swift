@@ -30,6 +30,8 @@ extension ExitCode {
             case .timeout: .network
             case .tls: .tls
             case .busy: .busy
+            case .declined: .declined
+            case .noAnswer: .noAnswer
             case .noSuchUser: .noSuchUser
             case .forbidden: .forbidden
             case .media: .mediaFailed

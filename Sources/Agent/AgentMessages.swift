@@ -116,7 +116,9 @@ public struct AgentEvent: Codable, Sendable {
     /// When, RFC 3339 in UTC with milliseconds.
     public var time: String
     /// `registered`, `registrationLost`, `registrationFailed`, `initiating`, `incoming`, `progressing`, `ringing`,
-    /// `answered`, `established`, `ended`, `muted`, `unmuted`, `terminated`.
+    /// `answered`, `established`, `ended`, `muted`, `unmuted`, `held`, `resumed`, `heldByRemote`, `resumedByRemote`,
+    /// `holdFailed`, `dtmf`, `dtmfSent`, `dtmfFailed`, `transferProgress`, `transferred`, `transferFailed`,
+    /// `transferring`, `terminated`.
     public var event: String
     /// Whose agent.
     public var user: String
@@ -124,4 +126,8 @@ public struct AgentEvent: Codable, Sendable {
     public var call: CallReport?
     /// Words about it, where there are some.
     public var message: String?
+    /// The key that was pressed, for `dtmf`.
+    public var key: String?
+    /// What is known of the new call, for `transferProgress`: a SIP status below 200.
+    public var sipStatus: Int?
 }

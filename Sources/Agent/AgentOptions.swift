@@ -15,6 +15,8 @@ public struct AgentOptions: Codable, Sendable, Equatable {
     public var overrides: [String: String] = [:]
     /// Whether incoming calls are answered at once.
     public var autoAnswer = false
+    /// Whether the other side of a call may transfer it.
+    public var acceptTransfers = false
     /// The name that callees see.
     public var displayName: String?
     /// The capture device's name; nil: the profile's.

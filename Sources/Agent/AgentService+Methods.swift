@@ -35,6 +35,9 @@ extension AgentService {
             case "answer": return .success(try answer(parameters))
             case "hangup": return .success(try hangUp(parameters))
             case "mute", "unmute": return .success(try setMuted(request.method == "mute", parameters))
+            case "hold", "resume": return try await setHold(request.method == "hold", parameters)
+            case "dtmf": return try await sendKeys(parameters)
+            case "transfer": return try await transfer(parameters)
             case "stats":
                 let call = try call(named: parameters["call"]?.string)
                 return .success(JSONConversion.value(await reportWithStatistics(call)))

@@ -25,6 +25,8 @@ public actor AgentService {
     var ended: [CallReport] = []
     var events = EventHistory()
     var waiters: [Waiter] = []
+    /// Requests that wait for what they asked for.
+    var orders: [Order] = []
     var isMuted = false
     private(set) var isEnding = false
     /// Why there is no token: more exact than what the library can say of it.
@@ -136,7 +138,8 @@ public actor AgentService {
     func received(_ call: SinchCall) {
         call.delegate = delegate
         calls.append(call)
-        var media = SinchCallMedia()
+        // A call that takes the place of another one keeps its devices.
+        var media = call.previousCall == nil ? SinchCallMedia() : call.media
         media.recording = recordingPath(for: call)
         media.hangsUpAfterPlaying = options.hangUpAfterPlay
         call.media = media
@@ -156,6 +159,7 @@ public actor AgentService {
             log.append(report)
         }
         record(event, call: call)
+        settleOrders(event, of: call)
     }
 
     /// The file that a call is recorded to. While another call is being recorded to it, one beside it: two calls in
@@ -172,10 +176,12 @@ public actor AgentService {
 
     // MARK: Events
 
-    func record(_ name: String, call: SinchCall?, message: String? = nil) {
+    func record(
+        _ name: String, call: SinchCall?, message: String? = nil, key: String? = nil, sipStatus: Int? = nil
+    ) {
         let event = AgentEvent(
             seq: events.nextSequence, time: Timestamps.text(Date()), event: name, user: user,
-            call: call.map { CallReport($0) }, message: message)
+            call: call.map { CallReport($0) }, message: message, key: key, sipStatus: sipStatus)
         events.append(event)
         settleWaiters()
     }
@@ -297,4 +303,24 @@ private final class AgentDelegate: SinchClientDelegate, SinchCallClientDelegate,
     func callDidAnswer(_ call: SinchCall) { tell { $0.moved(call, to: "answered") } }
     func callDidEstablish(_ call: SinchCall) { tell { $0.moved(call, to: "established") } }
     func callDidEnd(_ call: SinchCall) { tell { $0.moved(call, to: "ended") } }
+
+    func callDidHold(_ call: SinchCall) { tell { $0.happened("held", in: call) } }
+    func callDidResume(_ call: SinchCall) { tell { $0.happened("resumed", in: call) } }
+    func callDidGetHeld(_ call: SinchCall) { tell { $0.happened("heldByRemote", in: call) } }
+    func callDidGetResumed(_ call: SinchCall) { tell { $0.happened("resumedByRemote", in: call) } }
+    func callDidFailToHold(_ call: SinchCall, error: Error) { tell { $0.failed("holdFailed", in: call, error) } }
+    func callDidReceiveDTMF(_ call: SinchCall, key: String) { tell { $0.record("dtmf", call: call, key: key) } }
+    func callDidSendDTMF(_ call: SinchCall) { tell { $0.happened("dtmfSent", in: call) } }
+    func callDidFailToSendDTMF(_ call: SinchCall, error: Error) { tell { $0.failed("dtmfFailed", in: call, error) } }
+    func callDidTransfer(_ call: SinchCall) { tell { $0.happened("transferred", in: call) } }
+    func callDidFailToTransfer(_ call: SinchCall, error: Error) {
+        tell { $0.failed("transferFailed", in: call, error) }
+    }
+    func callDidProgressTransfer(_ call: SinchCall, sipStatus: Int) {
+        tell { $0.record("transferProgress", call: call, sipStatus: sipStatus) }
+    }
+    func call(_ call: SinchCall, willTransferTo newCall: SinchCall) {
+        newCall.delegate = self
+        tell { $0.transferring(call, to: newCall) }
+    }
 }

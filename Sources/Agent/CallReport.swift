@@ -16,6 +16,12 @@ public struct CallReport: Codable, Sendable {
     public var remoteName: String?
     /// `initiating` … `ended`.
     public var state: String
+    /// Present and true while this side holds the call.
+    public var onHold: Bool?
+    /// Present and true while the other side holds the call.
+    public var heldByRemote: Bool?
+    /// The call that this one follows after a transfer.
+    public var previous: String?
     /// When the call passed each state; RFC 3339.
     public var times: [String: String]
     /// Milliseconds from the start of the call to each state.
@@ -59,6 +65,9 @@ public struct CallReport: Codable, Sendable {
         remote = call.remoteUserId
         remoteName = call.remoteDisplayName
         state = call.state.name
+        onHold = call.isOnHold ? true : nil
+        heldByRemote = call.isHeldByRemote ? true : nil
+        previous = call.previousCall?.callId
         headers = call.headers.isEmpty ? nil : call.headers
         recording = call.media.recording
         self.media = media ?? (call.state == .ended && call.lastStatistics.packetsSent > 0 ? call.lastStatistics : nil)

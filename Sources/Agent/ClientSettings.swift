@@ -42,6 +42,7 @@ enum ClientSettings {
         settings.instanceID = DeviceIdentity.load(configuration.paths, make: makeInstanceID)
         settings.displayName = options.displayName
         settings.maximumCalls = options.maximumCalls ?? settings.maximumCalls
+        settings.acceptsTransfers = options.acceptTransfers
         settings.capture = try device(options.capture ?? profile.capture, for: .capture)
         settings.playback = try device(options.playback ?? profile.playback, for: .playback)
         do {

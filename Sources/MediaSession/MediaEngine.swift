@@ -138,9 +138,9 @@ public final class MediaEngine: Sendable {
         if !perform({ _ in completion(stream.send(keys: keys)) }) { completion(false) }
     }
 
-    /// Follows a new offer and answer within the call: hold, resume, another address.
-    public func update(_ stream: MediaStream, to audio: NegotiatedAudio) {
-        perform { thread in stream.renegotiate(audio, at: thread.now) }
+    /// Follows a new offer and answer within the call, the first answer included: hold, resume, another address.
+    public func update(_ stream: MediaStream, to audio: NegotiatedAudio, phase: MediaStream.Phase = .talking) {
+        perform { thread in stream.renegotiate(audio, phase: phase, at: thread.now) }
     }
 }
 

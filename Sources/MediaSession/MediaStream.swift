@@ -8,7 +8,7 @@ import SDP
 
 /// What a stream tells its owner; called on the media thread, rarely.
 public enum MediaEvent: Sendable {
-    /// The first packet of our peer arrived: the call can be heard.
+    /// The first packet of our peer arrived: the call can be heard. Told after the answer, not before.
     case firstPacketReceived
     /// The source came to its end; silence follows.
     case sourceExhausted
@@ -27,10 +27,22 @@ public enum MediaEvent: Sendable {
 public final class MediaStream: @unchecked Sendable {
     // @unchecked: handed over to the media thread by `MediaEngine.add`, and touched there alone from then on.
 
+    /// What may be expected of a stream, beside what was negotiated.
+    public enum Phase: Sendable, Equatable {
+        /// Before the answer: what comes is played, nothing is sent, and what is to be played waits.
+        case early
+        /// The call goes on; media that stays away is told as `inactive`.
+        case talking
+        /// One side holds the call: it may be silent for as long as it likes.
+        case held
+    }
+
     /// How a stream is set up.
     public struct Settings: Sendable {
         /// What offer and answer agreed on.
         public var audio: NegotiatedAudio
+        /// Where the call stands.
+        public var phase: Phase
         /// Opus bit rate in bits a second.
         public var opusBitrate: Int
         /// Opus complexity, 0…10.
@@ -42,10 +54,11 @@ public final class MediaStream: @unchecked Sendable {
 
         /// Creates settings.
         public init(
-            audio: NegotiatedAudio, opusBitrate: Int = 32_000, opusComplexity: Int = 5,
+            audio: NegotiatedAudio, phase: Phase = .talking, opusBitrate: Int = 32_000, opusComplexity: Int = 5,
             inactivityTimeout: Duration = .seconds(30), isMuted: Bool = false
         ) {
             self.audio = audio
+            self.phase = phase
             self.opusBitrate = opusBitrate
             self.opusComplexity = opusComplexity
             self.inactivityTimeout = inactivityTimeout
@@ -61,6 +74,7 @@ public final class MediaStream: @unchecked Sendable {
     var isMuted: Bool
 
     private var audio: NegotiatedAudio
+    private var phase: Phase
     private let settings: Settings
     private let outbound: OutboundAudio
     private let inbound: InboundAudio
@@ -77,6 +91,8 @@ public final class MediaStream: @unchecked Sendable {
     private var lastReceived = MonotonicTime.zero
     private var firstSent: MonotonicTime?
     private var firstReceived: MonotonicTime?
+    /// Whether the first packet after the answer was told of.
+    private var isHeard = false
     /// Whether media is to be expected: it came once, or a negotiation resumed it.
     private var expectsMedia = false
     private var sawExhaustion = false
@@ -96,6 +112,7 @@ public final class MediaStream: @unchecked Sendable {
         self.handler = handler
         self.recorder = recorder
         audio = settings.audio
+        phase = settings.phase
         isMuted = settings.isMuted
         let encoder = try Codecs.encoder(
             for: settings.audio, bitrate: settings.opusBitrate, complexity: settings.opusComplexity)
@@ -156,8 +173,8 @@ public final class MediaStream: @unchecked Sendable {
         if skipped > .zero { skip(skipped) }
         inbound.process(at: now, receiver: self)
         outbound.process(
-            at: now, isMuted: isMuted, hasPeer: firstReceived != nil || !audio.direction.receives,
-            isSending: audio.direction.sends && peer.rtp != nil, receiver: self)
+            at: now, isMuted: isMuted, hasPeer: phase != .early && (isHeard || !audio.direction.receives),
+            isSending: phase != .early && audio.direction.sends && peer.rtp != nil, receiver: self)
         if followsHardware { inbound.service(at: now) }
         report(at: now)
         watch(at: now)
@@ -254,8 +271,9 @@ public final class MediaStream: @unchecked Sendable {
         if let key = inbound.receive(header, payload: payload, isHeard: audio.direction.receives, at: now) {
             handler(.keyReceived(key))
         }
-        if firstReceived == nil {
-            firstReceived = now
+        if firstReceived == nil { firstReceived = now }
+        if !isHeard, phase != .early {
+            isHeard = true
             handler(.firstPacketReceived)
         }
     }
@@ -298,7 +316,7 @@ public final class MediaStream: @unchecked Sendable {
             handler(.sourceExhausted)
         }
         // A peer on hold, whichever way it says so, need not send.
-        if !sawInactivity, expectsMedia, audio.direction.receives, peer.rtp != nil,
+        if !sawInactivity, expectsMedia, phase == .talking, audio.direction.receives, peer.rtp != nil,
             now - lastReceived > settings.inactivityTimeout
         {
             sawInactivity = true
@@ -310,8 +328,9 @@ public final class MediaStream: @unchecked Sendable {
     }
 
     /// Follows a new negotiation: direction, address, codec, packet length.
-    func renegotiate(_ new: NegotiatedAudio, at now: MonotonicTime) {
+    func renegotiate(_ new: NegotiatedAudio, phase: Phase = .talking, at now: MonotonicTime) {
         peer.update(to: new)
+        self.phase = phase
         lastReceived = now
         sawInactivity = false
         expectsMedia = true

@@ -81,6 +81,15 @@ struct Call: Sendable {
     /// Whether the INVITE was repeated after a 422.
     var hasRaisedInterval = false
 
+    /// The transfer of the other side that we asked for.
+    var transfer: OwnTransfer?
+    /// The transfer of us that the other side asked for.
+    var referral: Referral?
+    /// The call whose place this one takes when it is answered.
+    var replaces: CallHandle?
+    /// Outgoing: where the call was redirected to.
+    var redirection = Redirection()
+
     /// Give up ringing at this time.
     var noAnswerDeadline: MonotonicTime?
     /// Callee: repeat the 180 at this time, each minute, for proxies on the path (13.3.1.1).
@@ -148,6 +157,7 @@ struct Call: Sendable {
         [
             noAnswerDeadline, nextRing, answer?.next, forgetDeadline, change?.deadline, change?.retryAt,
             provisionals?.nextTimeout, phase == .confirmed ? timer?.nextTimeout : nil,
+            transfer?.deadline, referral?.deadline,
         ].compactMap(\.self).min()
     }
 

@@ -125,10 +125,14 @@ extension UserAgent {
             receivePrack(request, in: id, of: handle, at: now)
         case .some(.options):
             answerOptions(request, in: id, localTag: session.dialog.localTag, at: now)
+        case .some(.info):
+            receiveInfo(request, in: id, of: handle, at: now)
+        case .some(.refer):
+            receiveRefer(request, in: id, of: handle, at: now)
+        case .some(.notify):
+            receiveNotify(request, in: id, of: handle, at: now)
         default:
-            var response = request.response(status: 405)
-            response.headers["Allow"] = Self.allowedMethods
-            transactions.respond(response, in: id, at: now)
+            refuseMethod(request, in: id, at: now)
         }
     }
 
@@ -156,6 +160,7 @@ extension UserAgent {
             calls[handle] = nil
         } else {
             let reason = ReasonHeader(bye)
+            transferEnds(with: handle)
             end(
                 handle,
                 CallTermination(
@@ -192,6 +197,7 @@ extension UserAgent {
         provisionalTimeout(handle, at: now)
         changeTimeout(handle, at: now)
         sessionTimeout(handle, at: now)
+        transferTimeout(handle, at: now)
         guard var call = calls[handle], var answer = call.answer, answer.next <= now else { return }
         if answer.deadline <= now {
             let wasTold = call.phase == .closing

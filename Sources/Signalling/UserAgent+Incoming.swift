@@ -16,18 +16,14 @@ extension UserAgent {
             receiveInvite(request, in: id, from: flow, at: now)
         case .some(.options):
             answerOptions(request, in: id, localTag: random.hexadecimal(bits: 64), at: now)
-        case .some(.cancel), .some(.bye):
-            refuse(request, in: id, status: 481, at: now)
         default:
-            var response = request.response(status: 405, toTag: random.hexadecimal(bits: 64))
-            response.headers["Allow"] = Self.allowedMethods
-            transactions.respond(response, in: id, at: now)
+            refuseOutside(request, in: id, at: now)
         }
     }
 
     /// Answers a request that requires an extension that we do not have with 420 (8.2.2.3).
     mutating func requiresExtension(_ request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
-        let unknown = request.headers.values("Require").filter { !Self.extensions.contains($0.lowercased()) }
+        let unknown = request.headers.values("Require").filter { !Self.isSupported($0) }
         // A BYE is obeyed however it is written.
         guard !unknown.isEmpty, request.method != .bye else { return false }
         let tag = request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil
@@ -35,15 +31,6 @@ extension UserAgent {
         response.headers["Unsupported"] = unknown.joined(separator: ", ")
         transactions.respond(response, in: id, at: now)
         return true
-    }
-
-    /// What we can do (11.2).
-    mutating func answerOptions(_ request: SIPMessage, in id: TransactionID, localTag: String, at now: MonotonicTime) {
-        var response = ownResponse(to: request, status: 200, localTag: localTag)
-        response.headers["Allow"] = Self.allowedMethods
-        response.headers["Accept"] = "application/sdp"
-        response.headers["Supported"] = Self.extensions.joined(separator: ", ")
-        transactions.respond(response, in: id, at: now)
     }
 
     /// The request with its session description as the whole body; nil when it holds something else that must be
@@ -63,17 +50,27 @@ extension UserAgent {
     private static let sessionMethods: Set<SIPMethod> = [.invite, .update, .prack]
 
     mutating func refuse(
-        _ request: SIPMessage, in id: TransactionID, status: Int, reason: String? = nil, at now: MonotonicTime
+        _ request: SIPMessage, in id: TransactionID, status: Int, reason: String? = nil,
+        headers: [(name: String, value: String)] = [], at now: MonotonicTime
     ) {
-        let response = request.response(
+        var response = request.response(
             status: status, reason: reason, toTag: request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil)
+        for header in headers { response.headers.append(header.name, header.value) }
         transactions.respond(response, in: id, at: now)
     }
 
     private mutating func receiveInvite(
         _ invite: SIPMessage, in id: TransactionID, from flow: SIPFlow, at now: MonotonicTime
     ) {
-        guard activeCalls < configuration.maximumCalls else {
+        var replaced: CallHandle?
+        switch replacement(invite) {
+        case .none: break
+        case .call(let handle): replaced = handle
+        case .refusal(let status):
+            refuse(invite, in: id, status: status, at: now)
+            return
+        }
+        guard activeCalls < configuration.maximumCalls + (replaced == nil ? 0 : 1) else {
             refuse(invite, in: id, status: 486, reason: "Busy Here", at: now)
             return
         }
@@ -110,15 +107,19 @@ extension UserAgent {
         call.hasRung = true
         let limit = invite.expires.map { min(.seconds(max(0, $0)), configuration.incomingRingTimeout) }
         call.noAnswerDeadline = now + (limit ?? configuration.incomingRingTimeout)
-        call.nextRing = now + Self.ringInterval
+        call.replaces = replaced
+        // A call that only takes the place of another one does not ring.
+        if replaced == nil { call.nextRing = now + Self.ringInterval }
         calls[handle] = call
         legs[id] = handle
-        ring(handle, at: now)
+        if replaced == nil { ring(handle, at: now) }
         emit(
             .call(
                 handle,
                 .incoming(
-                    IncomingCall(callID: call.callID, from: from, headers: Self.applicationHeaders(of: invite)))))
+                    IncomingCall(
+                        callID: call.callID, from: from, assertedIdentity: assertedIdentity(of: invite),
+                        replaces: replaced, headers: Self.applicationHeaders(of: invite)))))
     }
 
     /// A proxy stops a call that has not been heard of for three minutes.
@@ -164,7 +165,7 @@ extension UserAgent {
         if let path, request.method == .invite || request.method == .update, status < 300 {
             response.contacts = [dialogContact(over: path)]
             response.headers["Allow"] = Self.allowedMethods
-            response.headers["Supported"] = Self.extensions.joined(separator: ", ")
+            response.headers["Supported"] = Self.supportedExtensions
         }
         response.headers["User-Agent"] = configuration.userAgent
         return response
@@ -175,6 +176,12 @@ extension UserAgent {
     public mutating func answer(_ handle: CallHandle, media: LocalMedia, at now: MonotonicTime) {
         guard var call = calls[handle], call.direction == .incoming, call.phase == .early, var session = call.session
         else { return }
+        guard isReplacementWanted(call) else {
+            refuse(call.invite, in: call.inviteTransaction, status: 481, at: now)
+            end(handle, CallTermination(.canceled, isLocal: true, phrase: "the call that it replaces is over"))
+            settle(at: now)
+            return
+        }
         guard call.provisionals?.holdsUnacknowledgedSession != true else {
             call.pendingAnswer = media
             call.noAnswerDeadline = nil
@@ -215,6 +222,7 @@ extension UserAgent {
             tell(audio, of: handle)
             noteHold(of: handle, remote: !audio.direction.sends)
         }
+        endReplaced(by: call, at: now)
         settle(at: now)
     }
 

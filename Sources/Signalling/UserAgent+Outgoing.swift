@@ -58,15 +58,10 @@ extension UserAgent {
         return handle
     }
 
-    static let allowedMethods = "INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE"
-
-    /// Extensions of SIP that we know, as option tags: a request may require them.
-    static let extensions = ["100rel", "199", "timer"]
-
     /// What a message that sets up or changes a session says about us.
     func addAbilities(to message: inout SIPMessage) {
         message.headers["Allow"] = Self.allowedMethods
-        message.headers["Supported"] = Self.extensions.joined(separator: ", ")
+        message.headers["Supported"] = Self.supportedExtensions
         message.headers["User-Agent"] = configuration.userAgent
     }
 
@@ -137,7 +132,7 @@ extension UserAgent {
     private mutating func receiveRefusal(
         _ response: SIPMessage, status: Int, of handle: CallHandle, at now: MonotonicTime
     ) {
-        guard let call = calls[handle] else { return }
+        guard let call = calls[handle], !redirect(response, status: status, of: handle, at: now) else { return }
         if call.phase == .closing {
             calls[handle] = nil
         } else {

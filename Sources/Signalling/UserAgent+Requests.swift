@@ -60,6 +60,9 @@ extension UserAgent {
     ) {
         switch request.method {
         case .update: receiveRefreshOutcome(outcome, of: handle, at: now)
+        case .refer: receiveReferOutcome(outcome, of: handle, at: now)
+        case .notify: receiveNotifyOutcome(outcome, of: handle)
+        case .info: receiveInfoOutcome(outcome, of: handle)
         default: break
         }
     }

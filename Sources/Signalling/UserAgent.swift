@@ -34,6 +34,10 @@ public struct UserAgent: Sendable {
     var legs: [TransactionID: CallHandle] = [:]
     /// INVITEs of ours that were answered, while further answers may come.
     var answeredInvites: [TransactionID: AnsweredInvite] = [:]
+    /// Calls that somebody asked us to make, each with the call in which that was asked, until the outcome was reported.
+    var referrers: [CallHandle: CallHandle] = [:]
+    /// What is to be reported of them.
+    var reports: [(referrer: CallHandle, status: Int)] = []
     var random: RandomSource
     private var nextHandle: UInt64 = 1
     private var actions: [UserAgentAction] = []
@@ -103,6 +107,7 @@ public struct UserAgent: Sendable {
     var handles: [CallHandle] { calls.keys.sorted { $0.number < $1.number } }
 
     mutating func emit(_ action: UserAgentAction) {
+        if case .call(let handle, let event) = action { noteForReferrer(event, of: handle) }
         actions.append(action)
     }
 
@@ -123,6 +128,10 @@ public struct UserAgent: Sendable {
             while let action = registration?.nextAction() {
                 isSettled = false
                 handle(action, at: now)
+            }
+            if !reports.isEmpty {
+                isSettled = false
+                sendReports(at: now)
             }
         }
     }

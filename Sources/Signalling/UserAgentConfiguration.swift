@@ -30,6 +30,11 @@ public struct UserAgentConfiguration: Sendable {
     public var sessionExpires: Duration? = .seconds(1_800)
     /// The smallest such time that is accepted from others; 90 s at least.
     public var minimumSessionExpires: Duration = .seconds(90)
+    /// Whether the other side of a call may send us to somebody else (REFER). Whoever can do that can make calls in the
+    /// user's name and at the user's cost.
+    public var acceptsTransfers = false
+    /// How often one call may be redirected (3xx); 0 turns redirects off, more than 5 count as 5.
+    public var maximumRedirects = 5
     /// Timer values; tests shorten nothing, they simulate time.
     public var timers = SIPTimerSettings()
 
@@ -105,6 +110,14 @@ public enum CallEvent: Sendable {
     case transferred
     /// The other side refused the transfer, or could not make the call; ours goes on.
     case transferFailed(CallTermination)
+    /// The other side asks us to call somebody else. Answer with `followTransfer` or `declineTransfer`.
+    case transferRequested(TransferRequest)
+    /// The other side pressed a key and told of it by INFO.
+    case keyReceived(Character)
+    /// All keys that were to be sent by INFO have been taken.
+    case keysSent
+    /// A key was refused by the other side, or could not be sent; those after it were not sent.
+    case keysFailed(CallTermination)
     /// The call is over. Nothing about it follows.
     case ended(CallTermination)
 }
@@ -115,6 +128,11 @@ public struct IncomingCall: Sendable {
     public var callID: String
     /// The caller's address.
     public var from: SIPAddress
+    /// The address that the platform vouches for (P-Asserted-Identity), where it does.
+    public var assertedIdentity: SIPAddress?
+    /// The call whose place this one takes: the other side of that one was transferred. Answering ends that call. There is
+    /// nobody new to be asked, so it should be answered at once.
+    public var replaces: CallHandle?
     /// Application headers (`X-…`), names as they came, without those of SIP itself.
     public var headers: [String: String]
 }

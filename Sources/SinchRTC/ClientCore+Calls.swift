@@ -23,11 +23,21 @@ struct CallSession {
     let call: SinchCall
     var port: MediaPort?
     var stream: MediaStream?
+    /// What was agreed on last; before the answer, with the device whose early media is heard.
     var audio: NegotiatedAudio?
+    /// The device whose early media is heard.
+    var earlyFork: Int?
+    /// Whether devices are being opened for the stream.
+    var isOpening = false
+    /// Whether the application wants the call on hold.
+    var wantsHold = false
     var isMuted = false
     /// What the call's own devices are; nil: the client's.
     var options: SinchCallMedia
     var mediaDeadline: TimerHandle?
+
+    /// Whether nothing goes out: this side holds the call, or has asked for it.
+    var isSilenced: Bool { wantsHold || call.isOnHold }
 }
 
 extension ClientCore {
@@ -87,6 +97,12 @@ extension ClientCore {
         drain()
     }
 
+    /// Ends a call for a reason of ours.
+    func giveUp(_ handle: CallHandle, _ termination: CallTermination) {
+        agent.hangUp(handle, status: 488, reason: nil, termination: termination, at: loop.now)
+        drain()
+    }
+
     /// Ends an outgoing call that nobody answered.
     func giveUpRinging(_ call: SinchCall) {
         guard let (handle, _) = find(call), call.state < .answered else { return }
@@ -94,44 +110,7 @@ extension ClientCore {
         drain()
     }
 
-    /// Mutes or unmutes every call, and those to come.
-    func setMuted(_ muted: Bool) {
-        guard muted != isMuted else { return }
-        isMuted = muted
-        for session in sessions.values { applyMute(to: session) }
-        guard let controller = client?.audioController else { return }
-        callBack {
-            if muted {
-                controller.delegate?.audioControllerMuted(controller)
-            } else {
-                controller.delegate?.audioControllerUnmuted(controller)
-            }
-        }
-    }
-
-    func setMuted(_ muted: Bool, call: SinchCall) {
-        guard let (handle, _) = find(call) else { return }
-        sessions[handle]?.isMuted = muted
-        if let session = sessions[handle] { applyMute(to: session) }
-    }
-
-    private func applyMute(to session: CallSession) {
-        guard let stream = session.stream else { return }
-        engine.setMuted(isMuted || session.isMuted, of: stream)
-    }
-
-    func statistics(of call: SinchCall, completion: @escaping @Sendable (MediaStatistics) -> Void) {
-        if let (_, session) = find(call), let stream = session.stream {
-            engine.statistics(of: stream) { statistics in
-                callBack { completion(statistics) }
-            }
-        } else {
-            let last = call.lastStatistics
-            callBack { completion(last) }
-        }
-    }
-
-    private func find(_ call: SinchCall) -> (CallHandle, CallSession)? {
+    func find(_ call: SinchCall) -> (CallHandle, CallSession)? {
         sessions.first { $0.value.call === call }.map { ($0.key, $0.value) }
     }
 
@@ -142,16 +121,23 @@ extension ClientCore {
         case .incoming(let incoming): receive(incoming, handle: handle)
         case .progressed: sessions[handle]?.call.advance(to: .progressing)
         case .rang: sessions[handle]?.call.advance(to: .ringing)
+        case .earlyMedia(let audio, let fork): hearEarly(audio, fork: fork, of: handle)
+        case .earlyMediaEnded(let fork): earlyMediaEnded(fork: fork, of: handle)
         case .answered(let audio):
-            guard let session = sessions[handle] else { return }
-            session.call.advance(to: .answered)
-            startMedia(audio, of: handle)
-        case .mediaChanged(let audio):
-            guard mayFlow(audio, of: handle), sessions[handle] != nil else { return }
-            sessions[handle]?.audio = audio
-            if let stream = sessions[handle]?.stream { engine.update(stream, to: audio) }
-        case .earlyMedia, .earlyMediaEnded, .holdChanged, .changeFailed, .transferProgress, .transferred, .transferFailed:
-            break
+            sessions[handle]?.call.advance(to: .answered)
+            useMedia(audio, of: handle)
+        case .mediaChanged(let audio): useMedia(audio, of: handle)
+        case .holdChanged(let local, let remote):
+            sessions[handle]?.call.setHold(local: local, remote: remote)
+            applyMedia(of: handle)
+        case .changeFailed(let reason): holdFailed(reason, of: handle)
+        case .keyReceived(let key): received(key, of: handle)
+        case .keysSent: keysSent(of: handle)
+        case .keysFailed(let termination): keysFailed(termination, of: handle)
+        case .transferRequested(let request): follow(request, of: handle)
+        case .transferProgress(let status): transferProgressed(status, of: handle)
+        case .transferred: transferred(handle)
+        case .transferFailed(let termination): transferFailed(termination, of: handle)
         case .ended(let termination):
             end(handle, termination)
         }
@@ -162,122 +148,25 @@ extension ClientCore {
             agent.hangUp(handle, status: 480, at: loop.now)
             return
         }
+        let replaced = incoming.replaces.flatMap { sessions[$0] }
+        let identity = incoming.assertedIdentity ?? incoming.from
         let call = SinchCall(
-            callId: incoming.callID, remoteUserId: incoming.from.uri.user ?? incoming.from.uri.host,
-            remoteDisplayName: incoming.from.displayName, direction: .incoming, headers: incoming.headers, core: self)
+            callId: incoming.callID, remoteUserId: Identifiers.name(of: identity.uri),
+            remoteDisplayName: identity.displayName ?? incoming.from.displayName, direction: .incoming,
+            headers: incoming.headers, previousCall: replaced?.call, core: self)
+        if let replaced { call.media = replaced.options.withoutRecording }
         sessions[handle] = CallSession(call: call, options: call.media)
         guard let client else { return }
         callBack {
             let callClient = client.callClient
             if let delegate = callClient.delegate {
                 delegate.client(callClient, didReceiveIncomingCall: call)
+                // The user is in this call already: only whom it is with has changed.
+                if call.previousCall != nil { call.answer() }
             } else {
                 // Nobody is there to answer: say so instead of ringing for ever.
                 call.hangup()
             }
-        }
-    }
-
-    private func startMedia(_ audio: NegotiatedAudio, of handle: CallHandle) {
-        guard let session = sessions[handle], let port = session.port else { return }
-        sessions[handle]?.audio = audio
-        guard mayFlow(audio, of: handle) else { return }
-        let settings = MediaStream.Settings(
-            audio: audio, opusBitrate: configuration.opusBitrate, opusComplexity: configuration.opusComplexity,
-            inactivityTimeout: configuration.inactivityTimeout, isMuted: isMuted || session.isMuted)
-        let capture = session.options.capture ?? configuration.capture
-        let playback = session.options.playback ?? configuration.playback
-        let recording = session.options.recording
-        let loop = loop
-        // Devices and files can take a while to open: that is no work for the signalling or the media thread.
-        let weakCore = WeakCore(self)
-        DispatchQueue.global().async {
-            let result = Result { () throws(AudioError) -> MediaStream in
-                let devices = try makeDevicePair(capture: capture, playback: playback)
-                do throws(AudioError) {
-                    try devices.source.start()
-                    try devices.sink.start()
-                    let recorder = try recording.map { path throws(AudioError) in try StereoRecorder(path: path) }
-                    return try MediaStream(
-                        port: port, settings: settings, source: devices.source, sink: devices.sink, recorder: recorder
-                    ) { event in
-                        loop.execute { weakCore.value?.assumeIsolated { $0.handle(event, of: handle) } }
-                    }
-                } catch {
-                    devices.source.stop()
-                    devices.sink.stop()
-                    throw error
-                }
-            }
-            loop.execute { weakCore.value?.assumeIsolated { $0.mediaReady(result, of: handle) } }
-        }
-    }
-
-    /// Whether media may go where the peer wants it; ends the call where not: plain RTP must not leave this machine.
-    private func mayFlow(_ audio: NegotiatedAudio, of handle: CallHandle) -> Bool {
-        let remote = TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort)
-        guard !remote.isLoopback, audio.direction != .inactive else { return true }
-        giveUp(
-            handle,
-            CallTermination(
-                .media, isLocal: true,
-                phrase: "media to \(remote) would be unencrypted; plain RTP is allowed on loopback only"))
-        return false
-    }
-
-    private func mediaReady(_ result: Result<MediaStream, AudioError>, of handle: CallHandle) {
-        guard sessions[handle] != nil else {
-            // The call ended while its devices were being opened.
-            if case .success(let stream) = result { DispatchQueue.global().async { stream.discard() } }
-            return
-        }
-        switch result {
-        case .success(let stream):
-            sessions[handle]?.stream = stream
-            engine.add(stream)
-            if let session = sessions[handle] { applyMute(to: session) }
-            if sessions[handle]?.audio?.direction.receives == false {
-                sessions[handle]?.call.advance(to: .established)
-                return
-            }
-            sessions[handle]?.mediaDeadline = loop.schedule(at: loop.now + configuration.mediaTimeout) { [weak self] in
-                self?.assumeIsolated { core in
-                    core.giveUp(
-                        handle,
-                        CallTermination(
-                            .media, isLocal: true,
-                            phrase: "the call was answered, but no media arrived within "
-                                + "\(Int(core.configuration.mediaTimeout.seconds)) s"))
-                }
-            }
-        case .failure(let error):
-            sessions[handle]?.call.deviceError = error
-            giveUp(handle, CallTermination(.media, isLocal: true, phrase: error.message))
-        }
-    }
-
-    /// Ends a call for a reason of ours.
-    func giveUp(_ handle: CallHandle, _ termination: CallTermination) {
-        agent.hangUp(
-            handle, status: 488, reason: nil, termination: termination, at: loop.now)
-        drain()
-    }
-
-    func handle(_ event: MediaEvent, of handle: CallHandle) {
-        guard let session = sessions[handle] else { return }
-        switch event {
-        case .firstPacketReceived:
-            session.mediaDeadline?.cancel()
-            sessions[handle]?.mediaDeadline = nil
-            session.call.advance(to: .established)
-        case .sourceExhausted:
-            if session.options.hangsUpAfterPlaying { hangUp(session.call, status: 603) }
-        case .inactive(let silence):
-            giveUp(
-                handle,
-                CallTermination(.inactive, isLocal: true, phrase: "no media for \(Int(silence.seconds)) s"))
-        case .deviceFailed(let error):
-            log(.warning, "audio", error.message)
         }
     }
 

@@ -94,6 +94,8 @@ actor ClientCore {
             instanceID: configuration.instanceID ?? Identifiers.makeInstanceID(), userAgent: "SinchRTC/\(version())")
         agentConfiguration.noAnswerTimeout = configuration.noAnswerTimeout
         agentConfiguration.maximumCalls = configuration.maximumCalls
+        agentConfiguration.acceptsTransfers = configuration.acceptsTransfers
+        agentConfiguration.maximumRedirects = configuration.maximumRedirects
         agentConfiguration.registrationExpires = configuration.registrationLifetime
         agent = UserAgent(configuration: agentConfiguration)
     }

@@ -1,4 +1,6 @@
 import Primitives
+import SIP
+
 /// A new name for a device, for programs that keep it.
 package func makeInstanceID() -> String { Identifiers.makeInstanceID() }
 
@@ -62,6 +64,49 @@ enum Identifiers {
                 throw SinchError(.invalidArgument, "the value of call header \(name) holds control characters")
             }
         }
+    }
+
+    /// The address of a user of the client's own domain.
+    static func address(ofUser userId: String, domain: String) throws(SinchError) -> SIPURI {
+        try checkUser(userId)
+        return SIPURI(user: userId, host: domain)
+    }
+
+    /// The address of a phone number, which the platform's gateway dials (RFC 3261, section 19.1.1).
+    static func address(ofNumber number: String, domain: String) throws(SinchError) -> SIPURI {
+        try checkPhoneNumber(number)
+        var uri = SIPURI(user: number, host: domain)
+        uri.parameters["user"] = "phone"
+        return uri
+    }
+
+    /// The address that `user@server` or `sip:user@server` says.
+    static func address(ofIdentity identity: String) throws(SinchError) -> SIPURI {
+        let text = hasScheme(identity) ? identity : "sip:" + identity
+        guard isPrintable(text), !text.contains(" "), let uri = try? SIPURI(parsing: text), uri.isSIP, uri.user != nil
+        else {
+            throw SinchError(
+                .invalidArgument, "'\(printable(identity))' is not a SIP address", hint: "write user@server")
+        }
+        return uri
+    }
+
+    /// The address of whatever a person may call: a user, `+number`, or `user@server`.
+    static func address(of destination: String, domain: String) throws(SinchError) -> SIPURI {
+        if destination.hasPrefix("+") { return try address(ofNumber: destination, domain: domain) }
+        if destination.contains("@") || hasScheme(destination) { return try address(ofIdentity: destination) }
+        return try address(ofUser: destination, domain: domain)
+    }
+
+    /// What an address is called: its user or number, else its host.
+    static func name(of uri: SIPURI) -> String {
+        if let opaque = uri.opaque { return String(opaque.prefix { $0 != ";" }) }
+        return uri.user ?? uri.host
+    }
+
+    private static func hasScheme(_ text: String) -> Bool {
+        let lower = text.lowercased()
+        return lower.hasPrefix("sip:") || lower.hasPrefix("sips:")
     }
 
     /// Whether a text holds no control characters: such a text cannot end a header or a line.

@@ -53,14 +53,20 @@ public final class SinchCall: Sendable {
         var lastStatistics = MediaStatistics()
         var deviceError: AudioError?
         var wasPlaced = false
+        var isOnHold = false
+        var isHeldByRemote = false
     }
 
     /// Names the call; the SIP Call-ID.
     public let callId: String
-    /// The other side's user id, number or address.
+    /// The other side's user id, number or address. For an incoming call, the one that the platform vouches for, where
+    /// it does (P-Asserted-Identity, RFC 3325), else the one that the caller gave itself.
     public let remoteUserId: String
     /// The name that the caller gave itself; nil for outgoing calls.
     public let remoteDisplayName: String?
+    /// The call of this client that this one follows: the other side of it was transferred to us, or we were transferred.
+    /// That call ends by itself. Nil for a call of its own.
+    public let previousCall: SinchCall?
     /// Who placed the call.
     public let direction: Direction
     /// Application headers: ours of an outgoing call, the caller's of an incoming one.
@@ -72,9 +78,10 @@ public final class SinchCall: Sendable {
 
     init(
         callId: String, remoteUserId: String, remoteDisplayName: String? = nil, direction: Direction,
-        headers: [String: String], core: ClientCore
+        headers: [String: String], previousCall: SinchCall? = nil, core: ClientCore
     ) {
         self.callId = callId
+        self.previousCall = previousCall
         self.remoteUserId = remoteUserId
         self.remoteDisplayName = remoteDisplayName
         self.direction = direction
@@ -127,6 +134,12 @@ public final class SinchCall: Sendable {
         set { mutable.withLock { $0.wasPlaced = newValue } }
     }
 
+    /// Whether this side put the call on hold: nothing is sent or heard.
+    public var isOnHold: Bool { mutable.withLock { $0.isOnHold } }
+
+    /// Whether the other side put the call on hold: it does not listen.
+    public var isHeldByRemote: Bool { mutable.withLock { $0.isHeldByRemote } }
+
     /// Answers an incoming call; does nothing in any other state.
     public func answer() {
         core.perform { $0.answer(self) }
@@ -174,6 +187,42 @@ public final class SinchCall: Sendable {
 
     // MARK: From the core
 
+    /// Runs work on the core.
+    func perform(_ work: @escaping @Sendable (isolated ClientCore) -> Void) {
+        core.perform(work)
+    }
+
+    /// The domain of the client's users.
+    var domain: String { core.domain }
+
+    /// Tells the delegate something on the callback queue.
+    func tell(_ work: @escaping @Sendable (any SinchCallDelegate) -> Void) {
+        callBack { [self] in
+            if let delegate { work(delegate) }
+        }
+    }
+
+    /// Notes who holds the call, and tells the delegate what has changed.
+    func setHold(local: Bool, remote: Bool) {
+        let before = mutable.withLock { mutable -> (local: Bool, remote: Bool) in
+            defer {
+                mutable.isOnHold = local
+                mutable.isHeldByRemote = remote
+            }
+            return (mutable.isOnHold, mutable.isHeldByRemote)
+        }
+        if before.local != local {
+            log(.info, "call", "\(callId) \(local ? "on hold" : "resumed")")
+            tell { [self] delegate in local ? delegate.callDidHold(self) : delegate.callDidResume(self) }
+        }
+        if before.remote != remote {
+            log(.info, "call", "\(callId) \(remote ? "held" : "resumed") by the other side")
+            tell { [self] delegate in
+                remote ? delegate.callDidGetHeld(self) : delegate.callDidGetResumed(self)
+            }
+        }
+    }
+
     /// Moves the state forward, notes the time, and tells the delegate. Backward moves are ignored.
     ///
     /// - Parameter error: what `details` report; nil: what follows from the termination.
@@ -209,31 +258,4 @@ public final class SinchCall: Sendable {
             }
         }
     }
-}
-
-/// What a call tells its observer, on the callback queue. Every method is optional.
-public protocol SinchCallDelegate: AnyObject {
-    /// Outgoing: the platform works on the call.
-    func callDidProgress(_ call: SinchCall)
-    /// Outgoing: the callee's device has the call.
-    func callDidRing(_ call: SinchCall)
-    /// The call is answered; media may not be up yet.
-    func callDidAnswer(_ call: SinchCall)
-    /// Both sides hear each other.
-    func callDidEstablish(_ call: SinchCall)
-    /// The call is over; `details` say why.
-    func callDidEnd(_ call: SinchCall)
-}
-
-extension SinchCallDelegate {
-    /// Does nothing.
-    public func callDidProgress(_ call: SinchCall) {}
-    /// Does nothing.
-    public func callDidRing(_ call: SinchCall) {}
-    /// Does nothing.
-    public func callDidAnswer(_ call: SinchCall) {}
-    /// Does nothing.
-    public func callDidEstablish(_ call: SinchCall) {}
-    /// Does nothing.
-    public func callDidEnd(_ call: SinchCall) {}
 }

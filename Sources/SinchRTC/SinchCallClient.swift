@@ -23,8 +23,7 @@ public final class SinchCallClient: Sendable {
         withId userId: String, headers: [String: String] = [:], media: SinchCallMedia = SinchCallMedia()
     ) -> Result<SinchCall, Error> {
         place(remote: userId, headers: headers, media: media) { domain throws(SinchError) in
-            try Identifiers.checkUser(userId)
-            return SIPURI(user: userId, host: domain)
+            try Identifiers.address(ofUser: userId, domain: domain)
         }
     }
 
@@ -33,10 +32,7 @@ public final class SinchCallClient: Sendable {
         _ number: String, headers: [String: String] = [:], media: SinchCallMedia = SinchCallMedia()
     ) -> Result<SinchCall, Error> {
         place(remote: number, headers: headers, media: media) { domain throws(SinchError) in
-            try Identifiers.checkPhoneNumber(number)
-            var uri = SIPURI(user: number, host: domain)
-            uri.parameters["user"] = "phone"
-            return uri
+            try Identifiers.address(ofNumber: number, domain: domain)
         }
     }
 
@@ -45,16 +41,7 @@ public final class SinchCallClient: Sendable {
         _ identity: String, headers: [String: String] = [:], media: SinchCallMedia = SinchCallMedia()
     ) -> Result<SinchCall, Error> {
         place(remote: identity, headers: headers, media: media) { _ throws(SinchError) in
-            let lower = identity.lowercased()
-            let text = lower.hasPrefix("sip:") || lower.hasPrefix("sips:") ? identity : "sip:" + identity
-            guard Identifiers.isPrintable(text), !text.contains(" "), let uri = try? SIPURI(parsing: text), uri.isSIP,
-                uri.user != nil
-            else {
-                throw SinchError(
-                    .invalidArgument, "'\(Identifiers.printable(identity))' is not a SIP address",
-                    hint: "write user@server")
-            }
-            return uri
+            try Identifiers.address(ofIdentity: identity)
         }
     }
 

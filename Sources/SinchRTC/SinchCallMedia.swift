@@ -13,4 +13,11 @@ public struct SinchCallMedia: Sendable, Equatable {
 
     /// The client's devices, no recording.
     public init() {}
+
+    /// The same for a call that follows this one: two calls cannot write one file.
+    var withoutRecording: SinchCallMedia {
+        var media = self
+        media.recording = nil
+        return media
+    }
 }

@@ -34,6 +34,11 @@ public struct SinchClientConfiguration: Sendable {
     public var inactivityTimeout: Duration = .seconds(30)
     /// Calls at the same time; further incoming ones are refused as busy.
     public var maximumCalls = 16
+    /// Whether the other side of a call may transfer it: make this client call somebody else instead (REFER). Off by
+    /// default, because whoever can do that can make calls in the user's name and at the user's cost.
+    public var acceptsTransfers = false
+    /// How often one outgoing call follows a redirect (SIP 3xx), 0…5; 0 turns redirects off.
+    public var maximumRedirects = 5
     /// Asked lifetime of the registration; the platform may grant less.
     public var registrationLifetime: Duration = .seconds(600)
     /// Opus complexity, 0…10: quality against CPU.

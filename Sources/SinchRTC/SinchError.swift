@@ -24,6 +24,10 @@ public struct SinchError: Error, Sendable, Equatable, CustomStringConvertible {
         case timeout
         /// The callee is busy.
         case busy
+        /// The other side, or a new callee, refused.
+        case declined
+        /// A new callee did not answer.
+        case noAnswer
         /// There is no such user.
         case noSuchUser
         /// This caller may not make this call.

@@ -1,3 +1,4 @@
+import Audio
 import Primitives
 import RTP
 import SDP

@@ -65,11 +65,21 @@ struct IncomingRequestTests {
         let options = try lone.receive(lone.request(.options))
         #expect(statuses(options) == [200])
         #expect(options.first?.headers["Allow"] == UserAgent.allowedMethods)
-        #expect(options.first?.headers["Accept"] == "application/sdp")
-        for method in ["MESSAGE", "SUBSCRIBE", "FOO"] {
+        #expect(options.first?.headers["Supported"] == UserAgent.supportedExtensions)
+        for type in ["application/sdp", "application/dtmf-relay", "message/sipfrag"] {
+            #expect(options.first?.headers.values("Accept").contains(type) == true)
+        }
+        for (method, status) in [("MESSAGE", 405), ("PUBLISH", 405), ("FOO", 501), ("invite", 501)] {
             let answers = try lone.receive(lone.request(SIPMethod(rawValue: method)))
-            #expect(statuses(answers) == [405], "\(method)")
+            #expect(statuses(answers) == [status], "\(method)")
             #expect(answers.first?.headers["Allow"] == UserAgent.allowedMethods)
+        }
+        let subscription = try lone.receive(lone.request(.subscribe))
+        #expect(statuses(subscription) == [489])
+        #expect(subscription.first?.headers["Allow-Events"] == "refer")
+        #expect(statuses(try lone.receive(lone.request(.refer))) == [603])
+        for method in [SIPMethod.notify, .info, .update, .prack] {
+            #expect(statuses(try lone.receive(lone.request(method))) == [481], "\(method)")
         }
         for method in [SIPMethod.bye, .invite, .options, .info] {
             #expect(statuses(try lone.receive(lone.request(method, toTag: "unknown"))) == [481], "\(method.rawValue)")
@@ -84,7 +94,9 @@ struct IncomingRequestTests {
         var lone = LoneAgent()
         let (record, tag) = try lone.established()
         #expect(statuses(try lone.receive(lone.request(.options, toTag: tag))) == [200])
-        #expect(statuses(try lone.receive(lone.request(.info, toTag: tag))) == [405])
+        #expect(statuses(try lone.receive(lone.request(.message, toTag: tag))) == [405])
+        #expect(statuses(try lone.receive(lone.request("FOO", toTag: tag))) == [501])
+        #expect(statuses(try lone.receive(lone.request(.subscribe, toTag: tag))) == [489])
         #expect(statuses(try lone.receive(lone.request(.options, toTag: tag, sequence: 50))) == [500])
         #expect(statuses(try lone.receive(lone.request(.bye, toTag: tag, sequence: 50))) == [500])
         #expect(statuses(try lone.receive(lone.request(.bye, fromTag: "other", toTag: tag))) == [481])

@@ -13,6 +13,7 @@ final class CallRecord {
     var media: [NegotiatedAudio] = []
     var termination: CallTermination?
     var endedAt: MonotonicTime?
+    var transferRequest: TransferRequest?
 
     init(_ handle: CallHandle) {
         self.handle = handle
@@ -42,6 +43,12 @@ final class CallRecord {
         case .transferProgress(let status): events.append("transferProgress \(status)")
         case .transferred: events.append("transferred")
         case .transferFailed(let termination): events.append("transferFailed \(termination.reason)")
+        case .transferRequested(let request):
+            events.append("transferRequested \(request.target)")
+            transferRequest = request
+        case .keyReceived(let key): events.append("key \(key)")
+        case .keysSent: events.append("keysSent")
+        case .keysFailed(let termination): events.append("keysFailed \(termination.sipStatus ?? 0)")
         case .ended(let termination):
             self.termination = termination
             endedAt = now
@@ -74,6 +81,10 @@ final class SimulatedDevice {
     var probes: [KeepAliveProbe] = []
     /// The port of its datagrams behind the NAT.
     var mappedPort: UInt16 = 40_000
+    /// What to do when it is asked to call somebody else.
+    var onTransfer: (Simulation, SimulatedDevice, CallHandle) -> Void = { _, _, _ in }
+    /// The calls that it made because of that.
+    var transferred: [CallRecord] = []
     /// Everything it sent.
     var sent: [SIPMessage] = []
 
@@ -102,7 +113,8 @@ final class SimulatedDevice {
     /// Whether nothing of any call is left.
     var isClean: Bool {
         agent.calls.isEmpty && agent.legs.isEmpty && agent.answeredInvites.isEmpty
-            && agent.transactions.clientTransactionCount == 0 && agent.transactions.serverTransactionCount == 0
+            && agent.referrers.isEmpty && agent.reports.isEmpty && agent.transactions.clientTransactionCount == 0
+            && agent.transactions.serverTransactionCount == 0
     }
 
     var leftovers: String {

@@ -147,6 +147,16 @@ final class Simulation {
         }
     }
 
+    /// The device makes the call that it is asked to make, after a time.
+    func follows(_ device: SimulatedDevice, after delay: Duration = .milliseconds(50)) {
+        device.onTransfer = { simulation, device, handle in
+            simulation.after(delay) {
+                let new = simulation.act(device) { $0.followTransfer(handle, media: device.media, at: $1) }
+                device.transferred.append(device.record(new))
+            }
+        }
+    }
+
     func refuses(_ device: SimulatedDevice, with status: Int) {
         device.onIncoming = { simulation, device, handle in
             simulation.after(.milliseconds(100)) {
@@ -281,6 +291,7 @@ final class Simulation {
             case .call(let handle, let event):
                 device.record(handle).note(event, at: now)
                 if case .incoming = event { device.onIncoming(self, device, handle) }
+                if case .transferRequested = event { device.onTransfer(self, device, handle) }
             }
         }
     }

@@ -1,6 +1,6 @@
 extension CommandTable {
     /// Commands that place calls and act on them.
-    static let callCommands = [call, answer, hangup, mute, unmute]
+    static let callCommands = [call, answer, hangup, hold, resume, mute, unmute, dtmf, transfer]
 
     private static let call = Command(
         name: "call", group: .calls,
@@ -9,7 +9,8 @@ extension CommandTable {
             Calls a user, shows the progress and returns when the call has ended; the exit code says how. With --as \
             a client that is already running places the call; with --user a client is made for this one call and \
             ends with it. Interrupt (Ctrl-C) hangs up; a second one ends at once. At a terminal a line shows the call's \
-            time, levels and quality, m mutes or unmutes, and q hangs up.
+            time, levels and quality; m mutes or unmutes, h holds or resumes, 0-9 * # press that key in the call, and q \
+            hangs up.
 
             In the embedded environment the user echo returns what it hears and the user announcement plays a \
             message.

@@ -16,6 +16,9 @@ extension CommandTable {
                 variable: "SINCHCTL_USER"),
             CommandOption(long: "display-name", kind: .text("NAME"), summary: "the name that called users see"),
             .flag("auto-answer", "answer every incoming call at once"),
+            .flag(
+                "accept-transfers",
+                "let the other side of a call transfer it: this client then calls whom it is told to call"),
             .flag("foreground", "stay in the foreground until interrupted, for systemd and containers"),
             .capture, .playback, .play, .record,
             CommandOption(

@@ -14,6 +14,8 @@ enum UserEvent: Sendable, Equatable {
     case answer(String)
     case establish(String)
     case end(String, SinchCallDetails.EndCause)
+    /// What happens while a call goes on: `hold`, `key 5`, `transferred`, …
+    case conversation(String, String)
     case muted
     case unmuted
     case registration(String)
@@ -30,6 +32,7 @@ enum UserEvent: Sendable, Equatable {
         case .answer: "answer"
         case .establish: "establish"
         case .end: "end"
+        case .conversation(let what, _): what
         case .muted: "muted"
         case .unmuted: "unmuted"
         case .registration: "registration"
@@ -38,7 +41,8 @@ enum UserEvent: Sendable, Equatable {
 
     var callId: String? {
         switch self {
-        case .incoming(let id), .progress(let id), .ring(let id), .answer(let id), .establish(let id), .end(let id, _):
+        case .incoming(let id), .progress(let id), .ring(let id), .answer(let id), .establish(let id), .end(let id, _),
+            .conversation(_, let id):
             id
         default: nil
         }
@@ -61,6 +65,7 @@ final class TestUser: SinchClientDelegate, SinchCallClientDelegate, SinchCallDel
     private let key: String
     private let secret: ApplicationSecret?
     private let state: Mutex<(policy: Policy, incoming: [SinchCall], errors: [SinchError], media: SinchCallMedia)>
+    private let transferredCalls = Mutex<[SinchCall]>([])
 
     /// - Parameter secret: nil: the user has no token to give.
     init(
@@ -158,6 +163,29 @@ final class TestUser: SinchClientDelegate, SinchCallClientDelegate, SinchCallDel
     func callDidAnswer(_ call: SinchCall) { log.append(.answer(call.callId)) }
     func callDidEstablish(_ call: SinchCall) { log.append(.establish(call.callId)) }
     func callDidEnd(_ call: SinchCall) { log.append(.end(call.callId, call.details.endCause)) }
+
+    private func tell(_ what: String, _ call: SinchCall) { log.append(.conversation(what, call.callId)) }
+    func callDidHold(_ call: SinchCall) { tell("hold", call) }
+    func callDidResume(_ call: SinchCall) { tell("resume", call) }
+    func callDidGetHeld(_ call: SinchCall) { tell("held", call) }
+    func callDidGetResumed(_ call: SinchCall) { tell("goesOn", call) }
+    func callDidFailToHold(_ call: SinchCall, error: Error) { tell("holdFailed", call) }
+    func callDidReceiveDTMF(_ call: SinchCall, key: String) { tell("key \(key)", call) }
+    func callDidSendDTMF(_ call: SinchCall) { tell("keysSent", call) }
+    func callDidFailToSendDTMF(_ call: SinchCall, error: Error) { tell("keysFailed", call) }
+    func callDidProgressTransfer(_ call: SinchCall, sipStatus: Int) { tell("transfer \(sipStatus)", call) }
+    func callDidTransfer(_ call: SinchCall) { tell("transferred", call) }
+    func callDidFailToTransfer(_ call: SinchCall, error: Error) {
+        tell("transferFailed \((error as? SinchError)?.code.rawValue ?? "")", call)
+    }
+    func call(_ call: SinchCall, willTransferTo newCall: SinchCall) {
+        newCall.delegate = self
+        transferredCalls.withLock { $0.append(newCall) }
+        tell("transferring", call)
+    }
+
+    /// The calls that this user was made to make.
+    var transferred: [SinchCall] { transferredCalls.withLock { $0 } }
     func audioControllerMuted(_ controller: SinchAudioController) { log.append(.muted) }
     func audioControllerUnmuted(_ controller: SinchAudioController) { log.append(.unmuted) }
 }

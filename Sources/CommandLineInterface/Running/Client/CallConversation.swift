@@ -32,7 +32,7 @@ struct CallConversation {
                     return try finish(call, interruption)
                 }
                 live?.clear()
-                context.output.progress(progress(event.event, call))
+                context.output.progress(progress(event, call))
                 if isDetached, event.event == "established" { return detach(call) }
                 continue
             case .nothing: break
@@ -73,7 +73,23 @@ struct CallConversation {
         case .mute(let muted):
             _ = try channel.request(muted ? "mute" : "unmute", .object(["call": .string(callId)]))
             try refresh()
+        case .hold(let hold): order(hold ? "hold" : "resume", [:])
+        case .digit(let digit): order("dtmf", ["keys": .string(String(digit))])
         case nil: break
+        }
+    }
+
+    /// Asks for something of which an event tells when it is done, so that the keyboard never waits. Before the answer it
+    /// cannot be done, which is no reason to end the call.
+    private func order(_ method: String, _ parameters: [String: AgentValue]) {
+        var parameters = parameters
+        parameters["call"] = .string(callId)
+        parameters["wait"] = .bool(false)
+        do throws(CommandFailure) {
+            _ = try channel.request(method, .object(parameters), timeout: .seconds(2))
+        } catch {
+            live?.clear()
+            context.output.progress(error.message)
         }
     }
 
@@ -86,15 +102,23 @@ struct CallConversation {
         live.show(report)
     }
 
-    private func progress(_ event: String, _ call: CallReport) -> String {
-        let delay = call.delays[event].map { " after \(Numbers.milliseconds($0))" } ?? ""
-        return switch event {
+    private func progress(_ event: AgentEvent, _ call: CallReport) -> String {
+        let delay = call.delays[event.event].map { " after \(Numbers.milliseconds($0))" } ?? ""
+        return switch event.event {
         case "initiating": "calling \(call.remote)"
         case "progressing": "the environment is working on the call\(delay)"
         case "ringing": "\(call.remote) is ringing\(delay)"
         case "answered": "\(call.remote) answered\(delay)"
         case "established": "both sides hear each other\(delay)"
-        default: "\(event)\(delay)"
+        case "held": "on hold"
+        case "resumed": "the call goes on"
+        case "heldByRemote": "\(call.remote) put the call on hold"
+        case "resumedByRemote": "\(call.remote) goes on with the call"
+        case "dtmf": "\(call.remote) pressed \(event.key ?? "a key")"
+        case "dtmfSent": "the key was sent"
+        case "transferProgress": "the other side calls: \(event.sipStatus ?? 100)"
+        case "transferred": "\(call.remote) is transferred"
+        default: event.message ?? "\(event.event)\(delay)"
         }
     }
 

@@ -13,6 +13,7 @@ extension ParsedCommand {
         for (key, value) in overrides(context).values { options.overrides[key.flag] = value }
         options.configFile = string("config").map { context.absolute(path: $0) }
         if has("auto-answer") { options.autoAnswer = flag("auto-answer") }
+        if has("accept-transfers") { options.acceptTransfers = flag("accept-transfers") }
         if has("display-name") { options.displayName = string("display-name") }
         if has("record") { options.record = string("record").map { context.absolute(path: $0) } }
         if has("hangup-after-play") { options.hangUpAfterPlay = flag("hangup-after-play") }

@@ -12,6 +12,10 @@ final class LiveLine {
     enum Key {
         /// Mute, or unmute.
         case mute(Bool)
+        /// Hold, or resume.
+        case hold(Bool)
+        /// Press a key in the call.
+        case digit(Character)
         /// Hang up.
         case quit
     }
@@ -19,6 +23,7 @@ final class LiveLine {
     private let original: termios
     private let width: Int
     private(set) var isMuted = false
+    private var isOnHold = false
     private var isOpen = true
 
     /// Nil unless a person sits there: standard input and standard error are terminals, and nothing asked for silence.
@@ -31,7 +36,7 @@ final class LiveLine {
         // Keys are read as they are pressed, and not shown; Ctrl-C stays an interrupt.
         settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
         tcsetattr(0, TCSANOW, &settings)
-        put("keys: m mute, q hang up\n")
+        put("keys: m mute, h hold, 0-9*# DTMF, q hang up\n")
     }
 
     deinit {
@@ -51,6 +56,9 @@ final class LiveLine {
     func show(_ call: CallReport) {
         var parts = [call.state]
         if let duration = call.duration { parts.append(Self.clock(duration)) }
+        isOnHold = call.onHold ?? false
+        if isOnHold { parts.append("on hold") }
+        if call.heldByRemote ?? false { parts.append("held by the other side") }
         if isMuted { parts.append("muted") }
         if let media = call.media {
             parts.append("out \(Self.bar(media.audioLevelSent)) in \(Self.bar(media.audioLevelReceived))")
@@ -74,6 +82,9 @@ final class LiveLine {
         case UInt8(ascii: "m"):
             isMuted.toggle()
             return .mute(isMuted)
+        case UInt8(ascii: "h"): return .hold(!isOnHold)
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "#"):
+            return .digit(Character(UnicodeScalar(byte)))
         case UInt8(ascii: "q"): return .quit
         default: return nil
         }

@@ -56,7 +56,7 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
     var calls: [String] = []
     if case .array(let list)? = status["calls"] {
         calls = list.map { call in
-            "\(call["direction"]?.string ?? "") \(call["remote"]?.string ?? ""), \(call["state"]?.string ?? ""), "
+            "\(call["direction"]?.string ?? "") \(call["remote"]?.string ?? ""), \(stateText(call)), "
                 + "id \(call["id"]?.string?.prefix(8) ?? "")"
         }
     }
@@ -65,6 +65,14 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
     let title = terminal.styled(status["user"]?.string ?? "", .strong)
     return title
         + rows.map { "\n  " + $0.0 + String(repeating: " ", count: width - $0.0.count) + "  " + $0.1 }.joined()
+}
+
+/// A call's state, and who holds it.
+private func stateText(_ call: AgentValue) -> String {
+    var words = [call["state"]?.string ?? ""]
+    if call["onHold"]?.bool ?? false { words.append("on hold") }
+    if call["heldByRemote"]?.bool ?? false { words.append("held by the other side") }
+    return words.joined(separator: ", ")
 }
 
 /// `sinchctl calls`
@@ -90,7 +98,7 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
             table.add([
                 call["user"]?.string ?? "", String(call["id"]?.string?.prefix(8) ?? ""),
                 call["direction"]?.string ?? "",
-                call["remote"]?.string ?? "", call["state"]?.string ?? "",
+                call["remote"]?.string ?? "", stateText(call),
                 call["duration"]?.double.map { Numbers.seconds($0) } ?? "", call["end"]?["cause"]?.string ?? "",
             ])
         }
@@ -148,7 +156,8 @@ private func eventText(_ event: AgentValue) -> String {
     let id = event["call"]?["id"]?.string.map { " (\($0.prefix(8)))" } ?? ""
     let end = event["call"]?["end"]?["message"]?.string.map { ": \($0)" } ?? ""
     let message = event["message"]?.string.map { ": \($0)" } ?? ""
-    return "\(time) \(event["event"]?.string ?? "")\(call)\(id)\(end)\(message)"
+    let detail = event["key"]?.string.map { ": \($0)" } ?? event["sipStatus"]?.integer.map { ": \($0)" } ?? ""
+    return "\(time) \(event["event"]?.string ?? "")\(call)\(id)\(end)\(detail)\(message)"
 }
 
 /// `sinchctl wait --for STATE`
