@@ -214,12 +214,12 @@ extension ClientCore {
     /// Whether media may go where the peer wants it; ends the call where not: plain RTP must not leave this machine.
     private func mayFlow(_ audio: NegotiatedAudio, of handle: CallHandle) -> Bool {
         let remote = TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort)
-        guard !remote.isLoopback, audio.direction != .inactive else { return true }
+        guard audio.direction != .inactive, !configuration.mediaSecurity.allowsPlain(to: remote) else { return true }
         giveUp(
             handle,
             CallTermination(
                 .media, isLocal: true,
-                phrase: "media to \(remote) would be unencrypted; plain RTP is allowed on loopback only"))
+                phrase: "media to \(remote) would be unencrypted; plain RTP beyond loopback needs mediaSecurity none"))
         return false
     }
 

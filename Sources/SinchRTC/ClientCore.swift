@@ -44,8 +44,8 @@ actor ClientCore {
 
     private var timer: TimerHandle?
     private var timerDeadline: MonotonicTime?
-    private var isRunning = false
-    private var hasBeenRegistered = false
+    var isRunning = false
+    var hasBeenRegistered = false
     private var isTerminated = false
     private var terminationCompletions: [@Sendable () -> Void] = []
     private var terminationTimer: TimerHandle?
@@ -56,9 +56,9 @@ actor ClientCore {
     private var startedAt: MonotonicTime?
     private var registrationDelay: Duration?
     private var grantedLifetime: Duration?
-    private var lastFailure: SinchError?
+    var lastFailure: SinchError?
     private var lastNetworkError: NetworkError?
-    private var credentialRequest: UInt64 = 0
+    var credentials = CredentialState()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -85,6 +85,7 @@ actor ClientCore {
         agentConfiguration.noAnswerTimeout = configuration.noAnswerTimeout
         agentConfiguration.maximumCalls = configuration.maximumCalls
         agentConfiguration.registrationExpires = configuration.registrationLifetime
+        agentConfiguration.credentials = Self.initialCredentials(configuration)
         agent = UserAgent(configuration: agentConfiguration)
     }
 
@@ -172,6 +173,7 @@ actor ClientCore {
         isRunning = false
         terminationTimer?.cancel()
         timer?.cancel()
+        credentials.stop()
         transports?.close()
         transports = nil
         engine.stop()
@@ -180,7 +182,7 @@ actor ClientCore {
     }
 
     var status: SinchClientStatus {
-        let next = agent.nextRegistrationAttempt.map { max(0, ($0 - loop.now).seconds) }
+        let next = (agent.nextRegistrationAttempt ?? credentials.nextQuestion).map { max(0, ($0 - loop.now).seconds) }
         // A binding whose refresh has failed may still be there, but nobody can tell: the platform does not answer.
         let isDoubtful = agent.registrationState == .registered && lastFailure != nil
         let state = isDoubtful ? .waiting : agent.registrationState
@@ -191,7 +193,9 @@ actor ClientCore {
             transport: agent.path?.flow.transport.rawValue, remoteAddress: agent.path?.flow.remote.description,
             localAddress: agent.path?.local.description,
             mediaScheduling: engine.scheduling.text,
-            mediaSecurity: "none (plain RTP, allowed on loopback only)",
+            mediaSecurity: configuration.mediaSecurity == .none
+                ? "none (plain RTP to everywhere, as configured)" : "none (plain RTP, allowed on loopback only)",
+            authorizationServer: credentials.authorizationServer,
             registrationDelay: registrationDelay?.seconds, activeCalls: sessions.count)
     }
 
@@ -203,7 +207,7 @@ actor ClientCore {
             switch action {
             case .transmit(let message, let flow): transports?.send(message, over: flow)
             case .openFlow: openFlow()
-            case .needsCredentials: askForToken()
+            case .needsCredentials(let challenge): credentialsNeeded(challenge)
             case .registration(let event): handle(event)
             case .call(let handle, let event): self.handle(event, of: handle)
             }
@@ -259,11 +263,11 @@ actor ClientCore {
             return
         }
         // Before anything is sent: from here on the token goes wherever the flow goes.
-        guard address.isLoopback else {
+        guard address.isLoopback || configuration.authentication != .token else {
             refuse(
                 SinchError(
                     .tls, "a token would go to \(address) over \(transport.rawValue), which anyone on the way can read",
-                    hint: "only environments on this machine (loopback) can be used without TLS", step: "registering"))
+                    hint: "use transport tls or wss, or authentication digest", step: "registering"))
             return
         }
         let transports = transports ?? makeTransports()
@@ -314,48 +318,15 @@ actor ClientCore {
 
     // MARK: Registration
 
-    private func askForToken() {
-        credentialRequest &+= 1
-        let request = credentialRequest
-        guard let client else { return }
-        callBack { [weak self] in
-            guard let self else { return }
-            let registration = SinchClientRegistration { [weak self] answer in
-                self?.perform { $0.supply(answer, for: request) }
-            }
-            if let delegate = client.delegate {
-                delegate.clientRequiresRegistrationCredentials(client, withCallback: registration)
-            } else {
-                registration.registerDidFail(
-                    error: SinchError(
-                        .noCredentials, "the client has no delegate to ask for a token",
-                        hint: "set the delegate before start()", step: "registering"))
-            }
-        }
-    }
-
-    private func supply(_ answer: Result<String, SinchError>, for request: UInt64) {
-        // One answer for one question: a late or second one is not what the platform asks for now.
-        guard request == credentialRequest, isRunning else { return }
-        credentialRequest &+= 1
-        switch answer {
-        case .success(let token):
-            agent.credentialsChanged([.bearer(token: token)], at: loop.now)
-            drain()
-        case .failure(let error):
-            refuse(error)
-        }
-    }
-
     /// The client cannot be registered by anything that it can do itself: it is as before `start()`, which may be
     /// called again. Calls go on.
-    private func refuse(_ error: SinchError) {
+    func refuse(_ error: SinchError) {
         lastFailure = error
         shared.isStarted = false
         agent.abandonRegistration()
         isRunning = false
         hasBeenRegistered = false
-        credentialRequest &+= 1
+        credentials.stop()
         if isTerminating { isUnregistered = true }
         fail(error)
     }
@@ -374,9 +345,11 @@ actor ClientCore {
             }
             notifyRegistration()
         case .failed(let failure, let retryAt):
-            let error = SinchError(failure, cause: lastNetworkError)
+            var error = SinchError(failure, cause: lastNetworkError)
+            explain(failure, in: &error)
             log(.warning, "registration", error.description)
-            if hasBeenRegistered, retryAt != nil {
+            let isAskingForToken = credentials.isAsking || credentials.nextQuestion != nil
+            if hasBeenRegistered, retryAt != nil || isAskingForToken {
                 lastFailure = error
                 notifyRegistration()
             } else {
@@ -389,7 +362,7 @@ actor ClientCore {
         }
     }
 
-    private func notifyRegistration() {
+    func notifyRegistration() {
         guard let registrationObserver else { return }
         let status = status
         callBack { registrationObserver(status) }

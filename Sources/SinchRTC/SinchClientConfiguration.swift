@@ -12,6 +12,10 @@ public struct SinchClientConfiguration: Sendable {
     public var userId: String
     /// `HOST[:PORT][;transport=…]` to connect to, when DNS for the environment host does not say.
     public var outboundProxy: String?
+    /// How the client proves who it is.
+    public var authentication = SinchAuthentication.token
+    /// Whether media is encrypted.
+    public var mediaSecurity = SinchMediaSecurity.required
     /// The name that callees see; at most 255 bytes.
     public var displayName: String?
     /// Where the audio that is sent comes from.
@@ -32,6 +36,9 @@ public struct SinchClientConfiguration: Sendable {
     public var opusComplexity = 5
     /// Opus bit rate in bits a second.
     public var opusBitrate = 32_000
+
+    /// When tokens are renewed.
+    var tokenRenewal = TokenRenewal()
 
     /// Creates a configuration with the documented defaults.
     public init(applicationKey: String, environmentHost: String, userId: String) {
