@@ -25,7 +25,7 @@ extension ExitCode {
             case .invalidArgument: .usage
             case .unsupportedEnvironment: .configuration
             case .notStarted: .unreachable
-            case .registrationRefused, .noCredentials: .registrationRefused
+            case .registrationRefused, .unknownApplication, .noCredentials: .registrationRefused
             case .network, .nameNotFound, .remote: .network
             case .timeout: .network
             case .tls: .tls

@@ -18,6 +18,7 @@ public actor AgentService {
     nonisolated let client: SinchClient
     nonisolated let tokens: TokenProvider
     nonisolated let applicationKey: String
+    private nonisolated let usesEmbeddedEnvironment: Bool
     nonisolated let log: AgentLog
     private nonisolated let delegate: AgentDelegate
 
@@ -54,6 +55,7 @@ public actor AgentService {
         }
         tokens = try TokenProvider(options: options, configuration: configuration)
         applicationKey = tokens.applicationKey
+        usesEmbeddedEnvironment = configuration.profile.usesEmbeddedEnvironment
         let clientConfiguration = try ClientSettings.make(
             options: options, configuration: configuration, applicationKey: tokens.applicationKey)
         SinchRTC.setCallbackQueue(queue: DispatchQueue(label: "sinchctl.callbacks"))
@@ -117,7 +119,7 @@ public actor AgentService {
         var failure =
             (isTokenMissing ? tokenFailure : nil) ?? (error as? SinchError).map { CommandFailure($0) }
             ?? (error as? CommandFailure) ?? CommandFailure(exit: .internalError, message: "\(error)")
-        if failure.exit == .registrationRefused, failure.message.contains("no secret is known") {
+        if (error as? SinchError)?.code == .unknownApplication, usesEmbeddedEnvironment {
             failure.hint =
                 "an embedded environment that runs already does not know a new application; "
                 + "start it anew: sinchctl environment stop"

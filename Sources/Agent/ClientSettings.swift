@@ -40,6 +40,23 @@ enum ClientSettings {
         }
         settings.caFile = profile.caFile
         settings.instanceID = DeviceIdentity.load(configuration.paths, make: makeInstanceID)
+        switch profile.authentication ?? .bearer {
+        case .bearer: break
+        case .none: settings.authentication = .none
+        case .digest:
+            guard let (username, password) = profile.digestCredentials(user: options.user) else {
+                throw CommandFailure(
+                    exit: .configuration, step: "registering",
+                    message: "profile '\(profile.name)' has no password for authentication by digest",
+                    hint: "set passwordFile, and authenticationUser where it is not the client's user")
+            }
+            settings.authentication = .digest(username: username, password: password.revealed())
+        }
+        switch profile.mediaSecurity ?? .required {
+        case .required: settings.mediaSecurity = .required
+        case .optional: settings.mediaSecurity = .optional
+        case .none: settings.mediaSecurity = .none
+        }
         settings.displayName = options.displayName
         settings.maximumCalls = options.maximumCalls ?? settings.maximumCalls
         settings.acceptsTransfers = options.acceptTransfers

@@ -13,6 +13,7 @@ enum StatusReport {
         registration["nextAttemptInSeconds"] = status.nextAttemptIn.map { .number($0) }
         registration["lifetimeSeconds"] = status.grantedLifetime.map { .number($0) }
         registration["delayMs"] = status.registrationDelay.map { .number(($0 * 10_000).rounded() / 10) }
+        registration["authorizationServer"] = status.authorizationServer.map { .string($0) }
         var signalling: [String: JSONValue] = [:]
         signalling["transport"] = status.transport.map { .string($0) }
         signalling["remote"] = status.remoteAddress.map { .string($0) }

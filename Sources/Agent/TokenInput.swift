@@ -27,8 +27,31 @@ public enum TokenInput {
         return text
     }
 
-    /// Reads a token from a file.
+    /// Reads a token to register with from a file, which others must not be able to read: whoever has the token is the
+    /// user. A file of root's that is shared with a group is how services get secrets (systemd credentials), and is read.
+    public static func readPrivate(path: String) throws(CommandFailure) -> String {
+        try read(path: path) { status throws(CommandFailure) in
+            guard status.st_mode & S_IFMT == S_IFREG else { return }
+            let user = geteuid()
+            let shared: mode_t = status.st_uid == 0 && user != 0 ? 0o037 : 0o077
+            guard status.st_mode & shared == 0 else {
+                let mode = String(status.st_mode & 0o7777, radix: 8)
+                throw CommandFailure(
+                    exit: .configuration, step: "token",
+                    message: "token file '\(path)' is open to other users (mode 0\(mode))",
+                    hint: "run: chmod 600 \(shellWord(path))")
+            }
+        }
+    }
+
+    /// Reads a token from a file, whoever else can.
     public static func read(path: String) throws(CommandFailure) -> String {
+        try read(path: path) { _ in }
+    }
+
+    private static func read(
+        path: String, check: (stat) throws(CommandFailure) -> Void
+    ) throws(CommandFailure) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             let isMissing = errno == ENOENT || errno == ENOTDIR
@@ -38,6 +61,13 @@ public enum TokenInput {
                 hint: "check the path and the file's mode")
         }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw CommandFailure(
+                exit: .ioError, message: "token file '\(path)' cannot be read: \(String(cString: strerror(errno)))",
+                hint: "check the path and the file's mode")
+        }
+        try check(status)
         return try read(descriptor: descriptor, from: "'\(path)'")
     }
 

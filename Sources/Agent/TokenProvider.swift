@@ -4,7 +4,7 @@ import Network
 import SinchRTC
 import Token
 
-/// Where an agent's registration tokens come from: signed here, a file, a command, or what `start` was handed.
+/// Where an agent's registration tokens come from: signed here, a file, a command, a URL, or what `start` was handed.
 struct TokenProvider: Sendable {
     /// The application's name in tokens.
     let applicationKey: String
@@ -15,13 +15,28 @@ struct TokenProvider: Sendable {
         case file(String)
         case command([String])
         case fixed(String)
+        case url(String, caFile: String?)
         case environmentFile(String)
+        /// Authentication is by password or not at all.
+        case none
     }
 
     /// Chooses the source: what `start` says beats the profile, and the embedded environment has a secret of its own.
     init(options: AgentOptions, configuration: Configuration) throws(CommandFailure) {
         let profile = configuration.profile
         let environmentPath = configuration.paths.environmentFile
+        guard profile.authentication ?? .bearer == .bearer else {
+            guard options.token == nil, options.tokenFile == nil else {
+                throw CommandFailure(
+                    exit: .usage, step: "token",
+                    message: "a token was given, but profile '\(profile.name)' sets authentication to "
+                        + "\(profile.authentication?.rawValue ?? "")",
+                    hint: "set authentication to bearer, or leave the token out")
+            }
+            source = .none
+            applicationKey = profile.applicationKey ?? "none"
+            return
+        }
         if let token = options.token {
             source = .fixed(token)
         } else if let file = options.tokenFile {
@@ -31,17 +46,13 @@ struct TokenProvider: Sendable {
             case .signed(_, let secret): source = .secret(secret)
             case .command(let command): source = .command(command)
             case .file(let path): source = .file(path)
-            case .url:
-                throw CommandFailure(
-                    exit: .configuration, step: "token",
-                    message: "profile '\(profile.name)' names a tokenURL, which this version cannot fetch",
-                    hint: "use tokenCommand, for example with curl")
+            case .url(let url): source = .url(url, caFile: profile.caFile)
             case nil:
                 guard profile.usesEmbeddedEnvironment else {
                     throw CommandFailure(
                         exit: .configuration, step: "token",
                         message: "profile '\(profile.name)' has no way to get a registration token",
-                        hint: "set applicationSecret or tokenCommand in it, or use --token-file")
+                        hint: "set applicationSecret, tokenCommand or tokenURL in it, or use --token-file")
                 }
                 source = .environmentFile(environmentPath)
             }
@@ -72,7 +83,13 @@ struct TokenProvider: Sendable {
             return try SinchJWT.sign(
                 applicationKey: file.applicationKey, applicationSecret: file.applicationSecret, userId: user)
         case .file(let path):
-            return try TokenInput.compact(TokenInput.read(path: path), from: path)
+            return try TokenInput.compact(TokenInput.readPrivate(path: path), from: path)
+        case .url(let url, let caFile):
+            return try await TokenEndpoint(url: url, applicationKey: applicationKey, caFile: caFile).token(for: user)
+        case .none:
+            throw SinchError(
+                .noCredentials, "the platform asks for a token, and authentication is not by token",
+                hint: "set authentication to bearer", step: "token")
         case .command(let command):
             let loop = try signallingLoop.get()
             let name = command.first ?? ""

@@ -94,7 +94,7 @@ public struct Configuration: Sendable, Equatable {
             if let text = overrides[key] { findings += apply(text, to: key, of: &profile, origin: key.flag, &sources) }
         }
         findings += misspelledVariables(environment)
-        findings += readSecretFile(&profile)
+        findings += readSecretFiles(&profile)
         let configuration = Configuration(
             paths: paths, hasFile: document != nil, profileNames: document?.profiles.map(\.name) ?? [],
             profile: profile, sources: sources, warnings: findings.filter { $0.severity == .warning })
@@ -131,13 +131,13 @@ public struct Configuration: Sendable, Equatable {
         _ text: String, to key: ProfileKey, of profile: inout Profile, origin: String,
         _ sources: inout [ProfileKey: String]
     ) -> [Finding] {
-        guard !key.isSecret else {
+        if let file = key.secretFileKey {
             return [
                 Finding(
                     .error, .secretInEnvironment,
                     "\(origin) would hold a secret, and environment variables and arguments are seen by others",
                     hint: "put the secret into a file of mode 0600 and name it with "
-                        + "\(ProfileKey.applicationSecretFile.environmentVariable), or put it into the profile")
+                        + "\(file.environmentVariable), or put it into the profile")
             ]
         }
         do throws(SettingProblem) {
@@ -146,7 +146,7 @@ public struct Configuration: Sendable, Equatable {
             return [Finding(.error, error.code, "\(origin): \(error.reason)", hint: error.hint)]
         }
         sources[key] = origin
-        if key == .applicationSecretFile { sources[.applicationSecret] = nil }
+        for secret in ProfileKey.allCases where secret.secretFileKey == key { sources[secret] = nil }
         return []
     }
 
@@ -188,29 +188,43 @@ public struct Configuration: Sendable, Equatable {
         }
     }
 
-    /// Reads the secret from the file that a setting names.
-    private static func readSecretFile(_ profile: inout Profile) -> [Finding] {
-        guard let path = profile.applicationSecretFile else { return [] }
+    /// Reads the secrets from the files that settings name.
+    private static func readSecretFiles(_ profile: inout Profile) -> [Finding] {
         do throws(ConfigurationError) {
-            profile.applicationSecret = try secret(inFile: path)
+            if let path = profile.applicationSecretFile {
+                let bytes = try secret(inFile: path, "application secret", .applicationSecretFile)
+                do throws(TokenError) {
+                    profile.applicationSecret = try ApplicationSecret(
+                        base64: String(decoding: bytes.filter { $0 > 0x20 }, as: UTF8.self))
+                } catch {
+                    throw ConfigurationError(.invalidValue, "\(path): \(error.message)", hint: error.hint)
+                }
+            }
+            if let path = profile.passwordFile {
+                // Blanks may belong to a password; the line's end, which editors add, does not.
+                let bytes = try secret(inFile: path, "password", .passwordFile)
+                let text = String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+                guard !text.isEmpty, bytes.dropFirst(text.utf8.count).allSatisfy({ $0 <= 0x20 }) else {
+                    throw ConfigurationError(
+                        .invalidValue, "\(path) does not hold one line with the password", hint: "correct the file")
+                }
+                profile.password = ConcealedText(text)
+            }
             return []
         } catch {
             return [Finding(error)]
         }
     }
 
-    private static func secret(inFile path: String) throws(ConfigurationError) -> ApplicationSecret {
+    private static func secret(
+        inFile path: String, _ name: String, _ key: ProfileKey
+    ) throws(ConfigurationError) -> [UInt8] {
         guard let file = try ProtectedFile.read(path, limit: 4_096) else {
             throw ConfigurationError(
-                .unreadable, "the file of the application secret, \(path), does not exist",
-                hint: "create it with mode 0600, or correct applicationSecretFile")
+                .unreadable, "the file of the \(name), \(path), does not exist",
+                hint: "create it with mode 0600, or correct \(key.rawValue)")
         }
-        try file.requirePrivate(because: "holds the application secret")
-        let text = String(decoding: file.bytes.filter { $0 > 0x20 }, as: UTF8.self)
-        do throws(TokenError) {
-            return try ApplicationSecret(base64: text)
-        } catch {
-            throw ConfigurationError(.invalidValue, "\(path): \(error.message)", hint: error.hint)
-        }
+        try file.requirePrivate(because: "holds the \(name)")
+        return file.bytes
     }
 }

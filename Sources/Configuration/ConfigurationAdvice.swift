@@ -18,7 +18,7 @@ extension Configuration {
             profile.tokenCommand.map { _ in "tokenCommand" }, profile.tokenURL.map { _ in "tokenURL" },
             profile.tokenFile.map { _ in "tokenFile" }, profile.applicationSecret.map { _ in "applicationSecret" },
         ].compactMap(\.self)
-        if let first = ways.first, ways.count > 1, profile.authentication != .digest {
+        if let first = ways.first, ways.count > 1, profile.authentication ?? .bearer == .bearer {
             findings.append(
                 Finding(
                     .warning, .invalidValue, "tokens could come from \(ways.joined(separator: ", ")); \(first) is used",
@@ -31,11 +31,11 @@ extension Configuration {
                 Finding(
                     .error, .invalidValue, "nothing says where tokens for \(host(profile)) come from",
                     hint: "set tokenCommand, tokenURL, tokenFile or applicationKey with applicationSecret"))
-        case .digest where profile.applicationKey == nil || profile.applicationSecret == nil:
+        case .digest where profile.digestCredentials(user: "") == nil:
             findings.append(
                 Finding(
                     .error, .invalidValue, "digest authentication with \(host(profile)) needs user name and password",
-                    hint: "set applicationKey and applicationSecret"))
+                    hint: "set passwordFile, and authenticationUser where it is not the client's user"))
         default: break
         }
         return findings
@@ -64,7 +64,7 @@ extension Configuration {
             findings.append(
                 Finding(
                     .warning, .invalidValue, "media to and from \(host(profile)) is not encrypted",
-                    hint: "set mediaSecurity to required or optional"))
+                    hint: "set mediaSecurity to required or optional, unless the network is protected otherwise"))
         }
         return findings
     }

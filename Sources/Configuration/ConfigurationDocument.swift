@@ -35,7 +35,7 @@ struct ConfigurationDocument {
         switch value.content {
         case .object(let members):
             members.contains { member in
-                let isSecret = member.name == ProfileKey.applicationSecret.rawValue || member.name == "credential"
+                let isSecret = ProfileKey(rawValue: member.name)?.isSecret == true || member.name == "credential"
                 return (isSecret && member.value.content != .null) || containsSecret(member.value)
             }
         case .array(let elements): elements.contains(where: containsSecret)

@@ -33,6 +33,9 @@ extension Configuration {
         case .outboundProxy: profile.outboundProxy.map { .string($0.description) }
         case .caFile: profile.caFile.map(JSONText.string)
         case .authentication: profile.authentication.map { .string($0.rawValue) }
+        case .authenticationUser: profile.authenticationUser.map(JSONText.string)
+        case .password: profile.password.map { _ in Self.concealed }
+        case .passwordFile: profile.passwordFile.map(JSONText.string)
         case .mediaSecurity: profile.mediaSecurity.map { .string($0.rawValue) }
         case .iceServers: profile.iceServers.map { .array($0.map(Self.server)) }
         case .capture: profile.capture.map(JSONText.string)

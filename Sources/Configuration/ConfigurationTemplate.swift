@@ -19,16 +19,19 @@ extension Configuration {
 
               // Who you are. Production: a backend of yours signs tokens; one of these three.
               // "tokenCommand": ["fetch-token", "--user", "alice"],
-              // "tokenURL": "https://backend.example.com/token",
+              // "tokenURL": "https://backend.example.com/token?user={user}",
               // "tokenFile": "token.jwt",
               // Development: tokens are signed here. The secret is base64 and may stand in a file of its own.
               // "applicationKey": "00000000-0000-0000-0000-000000000000",
               // "applicationSecretFile": "application-secret",
 
-              // bearer (the token, over TLS) | digest (key and secret, for plain SIP services) | none
+              // bearer (the token, over TLS) | digest (user name and password, for plain SIP services) | none
               // "authentication": "bearer",
+              // For digest; without authenticationUser the name is that of the client's user.
+              // "authenticationUser": "alice",
+              // "passwordFile": "password",
 
-              // Encrypted media: required | optional | none
+              // Encrypted media: required | optional | none (plain RTP everywhere: only on protected networks)
               // "mediaSecurity": "required",
               // "iceServers": [
               //   {"urls": "stun:stun.example.com"},

@@ -31,10 +31,11 @@ extension ConfigurationDocument {
                         hint: error.problem.hint))
             }
         }
-        if keys.contains(.applicationSecret), keys.contains(.applicationSecretFile) {
+        for key in keys {
+            guard let file = key.secretFileKey, keys.contains(file) else { continue }
             findings.append(
                 finding(
-                    .invalidValue, at: member.offset, "\(path) has both applicationSecret and applicationSecretFile",
+                    .invalidValue, at: member.offset, "\(path) has both \(key.rawValue) and \(file.rawValue)",
                     hint: "keep one of them"))
         }
         return (keys, findings)
@@ -77,7 +78,7 @@ extension ConfigurationDocument {
                 servers.append(try server(element, path: "\(path)[\(index)]"))
             }
             return .servers(servers)
-        case .caFile, .tokenFile, .applicationSecretFile:
+        case .caFile, .tokenFile, .applicationSecretFile, .passwordFile:
             guard let text = value.string else { throw LocatedProblem(value, at: path, mustBe: "a string") }
             return .text(besideTheFile(text))
         default:

@@ -19,6 +19,7 @@ extension UserAgent {
                 instanceID: configuration.instanceID,
                 requestedExpires: configuration.registrationExpires),
             random: random)
+        machine.credentialsChanged(configuration.credentials, at: now)
         machine.start(at: now)
         registration = machine
         settle(at: now)
@@ -26,11 +27,7 @@ extension UserAgent {
 
     /// Hands over the token or password that `needsCredentials` asked for, or newer ones. Calls are not touched.
     public mutating func credentialsChanged(_ credentials: [Credential], at now: MonotonicTime) {
-        // Only a digest may ever answer a challenge outside of REGISTER: a bearer token is for the registrar alone.
-        let digests = credentials.filter { credential in
-            if case .digest = credential { true } else { false }
-        }
-        authenticator = Authenticator(credentials: digests, random: random, realms: realms)
+        authenticator.replaceCredentials(credentials)
         registration?.credentialsChanged(credentials, at: now)
         settle(at: now)
     }
@@ -92,8 +89,11 @@ extension UserAgent {
         if !asking.isEmpty, realms.count < 16 {
             // Only the registrar's challenges say which protection spaces are the platform's.
             realms.formUnion(asking.prefix(4))
+            authenticator.realms = realms
         }
         registration?.receive(response, at: now)
+        // Only a proxy that asked for the token when we registered may have it in a call.
+        authenticator.trustTokenProxies(registration?.currentAuthenticator.tokenProxies ?? [])
     }
 
     /// Sends a REGISTER whose contact names the flow it goes over: the machine does not know the flow's address.

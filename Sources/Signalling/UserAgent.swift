@@ -49,7 +49,7 @@ public struct UserAgent: Sendable {
         self.random = random
         transactions = TransactionLayer(timers: configuration.timers, random: random)
         realms = [configuration.domain]
-        authenticator = Authenticator(credentials: [], random: random, realms: realms)
+        authenticator = Authenticator(credentials: configuration.credentials, random: random, realms: realms)
     }
 
     // MARK: Inputs
@@ -139,7 +139,7 @@ public struct UserAgent: Sendable {
     private mutating func handle(_ action: TransactionLayer.Action, at now: MonotonicTime) {
         switch action {
         case .transmit(let message, let flow):
-            emit(.transmit(message, flow))
+            emit(.transmit(flow.mayCarryToken ? message : Authenticator.withoutToken(message), flow))
         case .response(let response, let id, _):
             if id == registrationTransaction {
                 receiveRegistration(response, at: now)

@@ -14,6 +14,8 @@ public struct UserAgentConfiguration: Sendable {
     public var instanceID: String
     /// What to say in User-Agent.
     public var userAgent: String
+    /// What there is to answer challenges with from the start; tokens come later, by `credentialsChanged`.
+    public var credentials: [Credential] = []
     /// Asked lifetime of the binding.
     public var registrationExpires: Duration = .seconds(600)
     /// Codecs and packet times offered and accepted.

@@ -154,7 +154,7 @@ extension ClientCore {
                 }))
         made.tls = tls
         made.maximumDatagramRequest = SIPTransportSet.maximumDatagramRequest
-        made.objection = { Self.objection(to: $0) }
+        if configuration.authentication == .token { made.objection = { Self.objection(to: $0) } }
         return made
     }
 
@@ -182,7 +182,7 @@ extension ClientCore {
         if error.code == .insecureTransport {
             refuse(
                 SinchError(
-                    .tls, error.message, hint: "use transport=tls or wss; only this machine may be reached without TLS",
+                    .tls, error.message, hint: "use transport tls or wss, or authentication digest; only this machine may be reached without TLS",
                     step: "registering"))
         } else {
             agent.flowNotOpened(reason: error.message, at: loop.now)

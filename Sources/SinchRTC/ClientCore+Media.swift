@@ -65,7 +65,7 @@ extension ClientCore {
     /// Somebody is heard before the answer: an announcement, or the ringing tone of another network. Of several devices
     /// the one that began last is heard.
     func hearEarly(_ audio: NegotiatedAudio, fork: Int, of handle: CallHandle) {
-        guard let session = sessions[handle], session.call.state < .answered, isLocal(audio) else { return }
+        guard let session = sessions[handle], session.call.state < .answered, isAllowed(audio) else { return }
         sessions[handle]?.audio = audio
         sessions[handle]?.earlyFork = fork
         session.stream == nil ? openMedia(of: handle) : applyMedia(of: handle)
@@ -132,20 +132,21 @@ extension ClientCore {
     }
 
     /// Whether media goes to this machine only.
-    private func isLocal(_ audio: NegotiatedAudio) -> Bool {
-        TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort).isLoopback
+    private func isAllowed(_ audio: NegotiatedAudio) -> Bool {
+        configuration.mediaSecurity.allowsPlain(
+            to: TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort))
     }
 
     /// Whether media may go where the peer wants it; ends the call where not: plain RTP must not leave this machine.
     private func mayFlow(_ audio: NegotiatedAudio, of handle: CallHandle) -> Bool {
         // A peer that does not listen may name no address at all.
-        guard audio.direction.sends, !isLocal(audio) else { return true }
+        guard audio.direction.sends, !isAllowed(audio) else { return true }
         let remote = TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort)
         giveUp(
             handle,
             CallTermination(
                 .media, isLocal: true,
-                phrase: "media to \(remote) would be unencrypted; plain RTP is allowed on loopback only"))
+                phrase: "media to \(remote) would be unencrypted; plain RTP beyond loopback needs mediaSecurity none"))
         return false
     }
 

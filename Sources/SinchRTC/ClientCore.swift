@@ -50,8 +50,8 @@ actor ClientCore {
 
     private var timer: TimerHandle?
     private var timerDeadline: MonotonicTime?
-    private var isRunning = false
-    private var hasBeenRegistered = false
+    var isRunning = false
+    var hasBeenRegistered = false
     private(set) var isTerminated = false
     private var terminationCompletions: [@Sendable () -> Void] = []
     private var terminationTimer: TimerHandle?
@@ -62,9 +62,9 @@ actor ClientCore {
     private var startedAt: MonotonicTime?
     private var registrationDelay: Duration?
     private var grantedLifetime: Duration?
-    private var lastFailure: SinchError?
+    var lastFailure: SinchError?
     var lastNetworkError: NetworkError?
-    private var credentialRequest: UInt64 = 0
+    var credentials = CredentialState()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -97,6 +97,7 @@ actor ClientCore {
         agentConfiguration.acceptsTransfers = configuration.acceptsTransfers
         agentConfiguration.maximumRedirects = configuration.maximumRedirects
         agentConfiguration.registrationExpires = configuration.registrationLifetime
+        agentConfiguration.credentials = Self.initialCredentials(configuration)
         agent = UserAgent(configuration: agentConfiguration)
     }
 
@@ -168,6 +169,7 @@ actor ClientCore {
         isRunning = false
         terminationTimer?.cancel()
         timer?.cancel()
+        credentials.stop()
         closeFlows()
         engine.stop()
         for completion in terminationCompletions { completion() }
@@ -175,7 +177,7 @@ actor ClientCore {
     }
 
     var status: SinchClientStatus {
-        let next = agent.nextRegistrationAttempt.map { max(0, ($0 - loop.now).seconds) }
+        let next = (agent.nextRegistrationAttempt ?? credentials.nextQuestion).map { max(0, ($0 - loop.now).seconds) }
         // A binding whose refresh has failed may still be there, but nobody can tell: the platform does not answer.
         let isDoubtful = agent.registrationState == .registered && lastFailure != nil
         let state = isDoubtful ? .waiting : agent.registrationState
@@ -187,7 +189,9 @@ actor ClientCore {
             localAddress: agent.path?.local.description, tls: agent.path?.cipher,
             keepAlive: agent.keepAliveKind?.rawValue,
             mediaScheduling: engine.scheduling.text,
-            mediaSecurity: "none (plain RTP, allowed on loopback only)",
+            mediaSecurity: configuration.mediaSecurity == .none
+                ? "none (plain RTP to everywhere, as configured)" : "none (plain RTP, allowed on loopback only)",
+            authorizationServer: credentials.authorizationServer,
             registrationDelay: registrationDelay?.seconds, activeCalls: sessions.count)
     }
 
@@ -202,7 +206,7 @@ actor ClientCore {
             case .openStream(let flow): openStream(insteadOf: flow)
             case .keepAlive(let probe, let flow): transports?.send(probe, over: flow)
             case .closeFlow(let flow): transports?.close(flow)
-            case .needsCredentials: askForToken()
+            case .needsCredentials(let challenge): credentialsNeeded(challenge)
             case .registration(let event): handle(event)
             case .call(let handle, let event): self.handle(event, of: handle)
             }
@@ -230,39 +234,6 @@ actor ClientCore {
 
     // MARK: Registration
 
-    private func askForToken() {
-        credentialRequest &+= 1
-        let request = credentialRequest
-        guard let client else { return }
-        callBack { [weak self] in
-            guard let self else { return }
-            let registration = SinchClientRegistration { [weak self] answer in
-                self?.perform { $0.supply(answer, for: request) }
-            }
-            if let delegate = client.delegate {
-                delegate.clientRequiresRegistrationCredentials(client, withCallback: registration)
-            } else {
-                registration.registerDidFail(
-                    error: SinchError(
-                        .noCredentials, "the client has no delegate to ask for a token",
-                        hint: "set the delegate before start()", step: "registering"))
-            }
-        }
-    }
-
-    private func supply(_ answer: Result<String, SinchError>, for request: UInt64) {
-        // One answer for one question: a late or second one is not what the platform asks for now.
-        guard request == credentialRequest, isRunning else { return }
-        credentialRequest &+= 1
-        switch answer {
-        case .success(let token):
-            agent.credentialsChanged([.bearer(token: token)], at: loop.now)
-            drain()
-        case .failure(let error):
-            refuse(error)
-        }
-    }
-
     /// The client cannot be registered by anything that it can do itself: it is as before `start()`, which may be
     /// called again. Calls go on.
     func refuse(_ error: SinchError) {
@@ -271,7 +242,7 @@ actor ClientCore {
         agent.abandonRegistration()
         isRunning = false
         hasBeenRegistered = false
-        credentialRequest &+= 1
+        credentials.stop()
         if isTerminating { isUnregistered = true }
         fail(error)
     }
@@ -300,9 +271,11 @@ actor ClientCore {
 
     /// An attempt failed, and no other server can help.
     func registrationFailed(_ failure: RegistrationFailure, retryAt: MonotonicTime?) {
-        let error = SinchError(failure, cause: lastNetworkError)
+        var error = SinchError(failure, cause: lastNetworkError)
+        explain(failure, in: &error)
         log(.warning, "registration", error.description)
-        if hasBeenRegistered, retryAt != nil {
+        let isAskingForToken = credentials.isAsking || credentials.nextQuestion != nil
+        if hasBeenRegistered, retryAt != nil || isAskingForToken {
             lastFailure = error
         } else {
             refuse(error)
@@ -310,7 +283,7 @@ actor ClientCore {
         notifyRegistration()
     }
 
-    private func notifyRegistration() {
+    func notifyRegistration() {
         guard let registrationObserver else { return }
         let status = status
         callBack { registrationObserver(status) }

@@ -1,5 +1,6 @@
 import Primitives
 import SIP
+import Token
 
 /// A new name for a device, for programs that keep it.
 package func makeInstanceID() -> String { Identifiers.makeInstanceID() }
@@ -29,10 +30,10 @@ enum Identifiers {
 
     /// At most 255 bytes of `A-Z a-z 0-9 - _ =`.
     static func checkUser(_ userId: String) throws(SinchError) {
-        guard !userId.isEmpty, userId.utf8.count <= 255, userId.utf8.allSatisfy(isUserByte) else {
-            throw SinchError(
-                .invalidArgument, "the user id '\(printable(userId))' is not valid",
-                hint: "use 1 to 255 of the characters A-Z a-z 0-9 - _ =; encode others with base64url")
+        do throws(TokenError) {
+            try TokenIdentifier.checkUserID(userId)
+        } catch {
+            throw SinchError(.invalidArgument, error.message, hint: error.hint)
         }
     }
 
@@ -114,15 +115,11 @@ enum Identifiers {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
-    private static func isUserByte(_ byte: UInt8) -> Bool {
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "="): true
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
         default: false
         }
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        isUserByte(byte) && byte != UInt8(ascii: "=")
     }
 
     /// A text as it may stand in an error message: control characters replaced, long ones cut.

@@ -127,6 +127,8 @@ public struct SinchClientStatus: Sendable, Equatable {
     public var mediaScheduling: String
     /// What protects media.
     public var mediaSecurity: String
+    /// Where tokens come from, as the platform's challenge says it (`authz_server`); shown, never asked.
+    public var authorizationServer: String?
     /// Seconds from `start()` to the first registration.
     public var registrationDelay: Double?
     /// Calls that have not ended.

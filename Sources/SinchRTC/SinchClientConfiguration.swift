@@ -20,6 +20,10 @@ public struct SinchClientConfiguration: Sendable {
     /// `urn:uuid:…`, the same whenever this device registers this user (RFC 5626, section 4.1), so that a registration
     /// takes the place of the one before; nil makes one for the life of the client.
     public var instanceID: String?
+    /// How the client proves who it is.
+    public var authentication = SinchAuthentication.token
+    /// Whether media is encrypted.
+    public var mediaSecurity = SinchMediaSecurity.required
     /// The name that callees see; at most 255 bytes.
     public var displayName: String?
     /// Where the audio that is sent comes from.
@@ -45,6 +49,9 @@ public struct SinchClientConfiguration: Sendable {
     public var opusComplexity = 5
     /// Opus bit rate in bits a second.
     public var opusBitrate = 32_000
+
+    /// When tokens are renewed.
+    var tokenRenewal = TokenRenewal()
 
     /// Creates a configuration with the documented defaults.
     public init(applicationKey: String, environmentHost: String, userId: String) {

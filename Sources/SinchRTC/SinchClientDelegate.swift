@@ -2,7 +2,9 @@
 public protocol SinchClientDelegate: AnyObject {
     /// The client needs a registration token: sign one, or have the backend sign it, and hand it to `callback`.
     ///
-    /// Asked at the first start and again whenever the platform no longer accepts the last token.
+    /// Asked at the first start, again before the last token ends by its own `exp` claim, and whenever the platform no
+    /// longer accepts it. A new token never touches a call. The same token as before is no mistake: it is used for as
+    /// long as the platform takes it.
     func clientRequiresRegistrationCredentials(_ client: SinchClient, withCallback callback: SinchClientRegistration)
     /// The client is registered: calls can be made and will arrive.
     func clientDidStart(_ client: SinchClient)
@@ -23,7 +25,8 @@ public final class SinchClientRegistration: Sendable {
         answer(.success(jwt))
     }
 
-    /// There is no token, not even for the time being: `clientDidFail` follows with this error.
+    /// There is no token. At a start, `clientDidFail` follows with this error; a client that was registered asks again,
+    /// after ever longer pauses.
     public func registerDidFail(error: Error) {
         answer(
             .failure(

@@ -12,6 +12,8 @@ public struct SinchError: Error, Sendable, Equatable, CustomStringConvertible {
         case notStarted
         /// The platform refused the token or the user.
         case registrationRefused
+        /// The platform does not know the application that issued the token.
+        case unknownApplication
         /// No token was supplied.
         case noCredentials
         /// The platform cannot be reached.

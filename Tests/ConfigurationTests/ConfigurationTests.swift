@@ -79,10 +79,12 @@ import Token
         #expect(Set(ProfileKey.allCases.map(\.environmentVariable)).count == ProfileKey.allCases.count)
         let scratch = try Scratch()
         let secretFile = try scratch.write(secretText + "\n", to: "secret")
+        let passwordFile = try scratch.write("pass word\n", to: "password")
         let values: [ProfileKey: String] = [
             .applicationKey: applicationKey, .applicationSecretFile: secretFile, .tokenCommand: "fetch --user alice",
             .tokenURL: "http://127.0.0.1:8080/t", .tokenFile: "t", .environmentHost: "h.example", .transport: "wss",
-            .outboundProxy: "10.0.0.5", .caFile: "ca.pem", .authentication: "none", .mediaSecurity: "optional",
+            .outboundProxy: "10.0.0.5", .caFile: "ca.pem", .authentication: "none", .authenticationUser: "1001",
+            .passwordFile: passwordFile, .mediaSecurity: "optional",
             .iceServers: "stun:a.example,stun:b.example", .capture: "tone:440", .playback: "alsa:default",
         ]
         for key in ProfileKey.allCases where !key.isSecret {
@@ -109,6 +111,51 @@ import Token
             #expect(!error.description.contains("ax8h"))
             #expect(error.hint?.contains("SINCHCTL_APPLICATION_SECRET_FILE") == true)
         }
+    }
+
+    @Test func accountsOfSIPServices() throws {
+        let scratch = try Scratch()
+        let path = try scratch.write("pass word \n", to: ".config/sinchctl/account")
+        try scratch.configure(
+            "{profiles: {default: {authentication: 'digest', authenticationUser: '1001', passwordFile: 'account'}}}")
+        let profile = try scratch.load().profile
+        let account = try #require(profile.digestCredentials(user: "alice"))
+        #expect(account.username == "1001")
+        #expect(account.password.revealed() == "pass word ")
+        // Without a name it is the user's; without a password it is the application's key and secret.
+        var other = profile
+        other.authenticationUser = nil
+        #expect(other.digestCredentials(user: "alice")?.username == "alice")
+        other.password = nil
+        #expect(other.digestCredentials(user: "alice") == nil)
+        other.applicationKey = applicationKey
+        other.applicationSecret = try ApplicationSecret(base64: secretText)
+        #expect(other.digestCredentials(user: "alice")?.username == applicationKey)
+        #expect(other.digestCredentials(user: "alice")?.password.revealed() == secretText)
+
+        #expect(chmod(path, 0o644) == 0)
+        #expect(scratch.refusal()?.hint == "run: chmod 600 \(path)")
+        try scratch.write("two\nlines", to: ".config/sinchctl/account", mode: 0o600)
+        #expect(chmod(path, 0o600) == 0)
+        #expect(scratch.refusal()?.message.contains("one line") == true)
+        try scratch.configure("{profiles: {default: {password: 'canary'}}}")
+        let configuration = try scratch.load()
+        #expect(configuration.profile.password?.revealed() == "canary")
+        var texts = configuration.report() + "\(configuration)"
+        dump(configuration, to: &texts)
+        #expect(!texts.contains("canary"))
+        #expect(texts.contains("set, not shown"))
+        for error in [
+            scratch.refusal(["SINCHCTL_PASSWORD": "canary"]),
+            scratch.refusal(overrides: Overrides([.password: "canary"])),
+        ] {
+            #expect(error?.code == .secretInEnvironment)
+            #expect(error?.description.contains("canary") == false)
+            #expect(error?.hint?.contains("SINCHCTL_PASSWORD_FILE") == true)
+        }
+        // Who can read the password of a configuration file can use the account.
+        try scratch.configure("{profiles: {default: {password: 'canary'}}}", mode: 0o644)
+        #expect(scratch.refusal()?.code == .exposed)
     }
 
     @Test func secretFile() throws {
@@ -375,6 +422,7 @@ import Token
         // With every example switched on it is still valid, and shows all keys but the one for a secret.
         try scratch.configure(templateWithExamples())
         try scratch.write(secretText, to: ".config/sinchctl/application-secret")
+        try scratch.write("pass word", to: ".config/sinchctl/password")
         let configuration = try scratch.load()
         #expect(Set(configuration.sources.keys) == Set(ProfileKey.allCases.filter { !$0.isSecret }))
     }

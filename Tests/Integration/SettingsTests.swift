@@ -177,6 +177,44 @@ struct SettingsTests {
         }
     }
 
+    @Test func passwordsAndSecretURLsAreNowhereButWhereTheyBelong() async throws {
+        try await Scratch.with { world in
+            try await world.must("environment", "start")
+            let file = try #require(try EnvironmentFile.running(world.runtime + "/environment.json"))
+            try writeFile(world.root + "/config/sinchctl/password", Array("canary password\n".utf8))
+            let host = "environmentHost: \"\(file.host):\(file.port)\""
+            try world.configure(
+                """
+                { profiles: {
+                  file: { \(host), authentication: "digest", passwordFile: "password" },
+                  inside: { \(host), authentication: "digest", authenticationUser: "u", password: "canary inside" },
+                  none: { \(host), authentication: "none" },
+                  url: { \(host), tokenURL: "http://127.0.0.1:1/token?key=canary-key&user={user}" } } }
+                """)
+            for (profile, text) in [("file", "digest"), ("inside", "digest"), ("none", "none")] {
+                let run = try await world.run("start", "--user", "alice", "--profile", profile, "--json", "-vv")
+                try run.expectFailure(.registrationRefused, "asks for a token", text)
+                #expect(!(run.output + run.errors).contains("canary"))
+                let shown = try await world.run("config", "show", "--profile", profile, "--json")
+                #expect(shown.exit == 0 && !(shown.output + shown.errors).contains("canary"))
+            }
+            let run = try await world.run("start", "--user", "alice", "--profile", "url", "--json", "-vv")
+            try run.expectFailure(.network, "token endpoint", "127.0.0.1:1")
+            #expect(!(run.output + run.errors).contains("canary"))
+            for path in Scratch.files(under: world.root) where !path.contains("/config/sinchctl/") {
+                #expect(!readFile(path).contains("canary"), "\(path)")
+            }
+        }
+    }
+
+    @Test func tokenFileReadableByOthersIsRefused() async throws {
+        try await Scratch.with { world in
+            try writeFile(world.root + "/open.jwt", Array("a.b.c".utf8), mode: 0o644)
+            try await world.run("start", "--user", "alice", "--token-file", "open.jwt", "--json")
+                .expectFailure(.configuration, "chmod 600", "open.jwt")
+        }
+    }
+
     @Test func secretsAreNowhereButWhereTheyBelong() async throws {
         try await Scratch.with { world in
             try world.configure(

@@ -9,7 +9,7 @@ func systemMessage(_ number: Int32) -> String {
 }
 
 /// A path as a word for a shell command that a message proposes.
-func shellWord(_ path: String) -> String {
+public func shellWord(_ path: String) -> String {
     let isPlain = path.utf8.allSatisfy { byte in
         let lower = byte | 0x20
         return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lower) || isDigit(byte)

@@ -4,7 +4,7 @@ import Token
 public enum AuthenticationScheme: String, CaseIterable, Sendable {
     /// A registration token as bearer token (RFC 8898).
     case bearer
-    /// SIP digest (RFC 7616): the application key is the user name, the secret the password.
+    /// SIP digest (RFC 7616): user name and password.
     case digest
     /// Not at all.
     case none
@@ -20,7 +20,7 @@ public enum MediaSecurity: String, CaseIterable, Sendable {
     case none
 }
 
-/// A text that is never printed: a TURN credential.
+/// A text that is never printed: a password or a TURN credential.
 public struct ConcealedText: Equatable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
@@ -85,6 +85,12 @@ public struct Profile: Equatable, Sendable {
     public var caFile: String?
     /// How the client proves who it is.
     public var authentication: AuthenticationScheme?
+    /// The user name for digest; nil for the client's user, or the application key where its secret is the password.
+    public var authenticationUser: String?
+    /// The password for digest.
+    public var password: ConcealedText?
+    /// The file that the password was read from, when it was.
+    public var passwordFile: String?
     /// Whether media is encrypted.
     public var mediaSecurity: MediaSecurity?
     /// STUN and TURN servers.
@@ -104,6 +110,14 @@ public struct Profile: Equatable, Sendable {
 
     /// The transport in effect: what follows the host counts before the separate setting. Nil leaves it to DNS.
     public var effectiveTransport: SignallingTransport? { environmentHost?.transport ?? transport }
+
+    /// User name and password for digest: those of an account, else the application's key and secret as base64. Nil when
+    /// there is no password.
+    public func digestCredentials(user: String) -> (username: String, password: ConcealedText)? {
+        if let password { return (authenticationUser ?? user, password) }
+        guard let applicationKey, let applicationSecret else { return nil }
+        return (authenticationUser ?? applicationKey, ConcealedText(applicationSecret.revealed()))
+    }
 
     /// Where a token comes from.
     public enum TokenSource: Equatable, Sendable {

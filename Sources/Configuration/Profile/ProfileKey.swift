@@ -11,6 +11,9 @@ public enum ProfileKey: String, CaseIterable, Sendable {
     case outboundProxy
     case caFile
     case authentication
+    case authenticationUser
+    case password
+    case passwordFile
     case mediaSecurity
     case iceServers
     case capture
@@ -23,7 +26,16 @@ public enum ProfileKey: String, CaseIterable, Sendable {
     public var flag: String { "--" + words.joined(separator: "-") }
 
     /// Whether the value is a secret, which only a file may hold: neither an environment variable nor a flag.
-    public var isSecret: Bool { self == .applicationSecret }
+    public var isSecret: Bool { secretFileKey != nil }
+
+    /// For a secret, the setting that names a file which holds it.
+    public var secretFileKey: ProfileKey? {
+        switch self {
+        case .applicationSecret: .applicationSecretFile
+        case .password: .passwordFile
+        default: nil
+        }
+    }
 
     /// What the setting is, for help and manual.
     public var summary: String {
@@ -32,13 +44,16 @@ public enum ProfileKey: String, CaseIterable, Sendable {
         case .applicationSecret: "the application secret in base64; tokens are signed here (development)"
         case .applicationSecretFile: "a file that holds the application secret, mode 0600"
         case .tokenCommand: "a program, with arguments, that prints a token"
-        case .tokenURL: "an https endpoint that gives a token"
+        case .tokenURL: "an https endpoint that gives a token; {user} in it stands for the user"
         case .tokenFile: "a file that holds a token"
         case .environmentHost: "HOST[:PORT][;transport=…], or 'embedded' for the embedded environment (default)"
         case .transport: "udp, tcp, tls, ws or wss"
         case .outboundProxy: "HOST[:PORT][;transport=…] to connect to"
         case .caFile: "certificate authorities beside the system's, a PEM file"
         case .authentication: "bearer, digest or none"
+        case .authenticationUser: "the user name for digest; default: the user of the client"
+        case .password: "the password for digest"
+        case .passwordFile: "a file that holds the password for digest, mode 0600"
         case .mediaSecurity: "required, optional or none"
         case .iceServers: "STUN and TURN servers"
         case .capture: "audio device that is spoken into"

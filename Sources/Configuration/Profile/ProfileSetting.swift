@@ -46,6 +46,13 @@ extension Profile {
                 }
                 tokenCommand = words
             }
+        case .authenticationUser: authenticationUser = try line(setting, "the user name")
+        case .password:
+            passwordFile = nil
+            password = try line(setting, "the password").map { ConcealedText($0) }
+        case .passwordFile:
+            password = nil
+            passwordFile = try path(setting)
         case .tokenURL: tokenURL = try url(setting)
         case .tokenFile: tokenFile = try path(setting)
         case .environmentHost: environmentHost = try host(setting)
@@ -74,6 +81,16 @@ private func checkedText(
         try check(text)
     } catch {
         throw SettingProblem(reason: error.message, hint: error.hint)
+    }
+    return text
+}
+
+/// A text on one line. The problem does not quote it: it may be a secret.
+private func line(_ setting: Setting, _ name: String) throws(SettingProblem) -> String? {
+    guard case .text(let text) = setting else { return nil }
+    guard !text.isEmpty, text.utf8.count <= 1_024, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+        throw SettingProblem(
+            reason: "\(name) is empty, longer than 1024 bytes or holds control characters", hint: "correct it")
     }
     return text
 }
@@ -141,7 +158,7 @@ private func url(_ setting: Setting) throws(SettingProblem) -> String? {
 }
 
 /// A URL for messages and reports: what follows `?` may be a secret.
-func withoutQuery(_ url: String) -> String {
+public func withoutQuery(_ url: String) -> String {
     let path = url.prefix { $0 != "?" && $0 != "#" }
     return printable(String(path)) + (path.utf8.count < url.utf8.count ? "?(not shown)" : "")
 }

@@ -170,6 +170,23 @@ public struct Authenticator: Sendable {
         return .retry
     }
 
+    /// The message without any token: for a flow that anyone on the way could read.
+    public static func withoutToken(_ message: SIPMessage) -> SIPMessage {
+        guard message.method != nil else { return message }
+        var message = message
+        for isProxy in [false, true] {
+            let name = headerName(isProxy: isProxy)
+            let lines = message.headers.all(name)
+            let kept = lines.filter { line in
+                !AuthenticationFields.parse(line).contains { $0.isScheme("bearer") }
+            }
+            guard kept.count < lines.count else { continue }
+            message.headers.remove(name)
+            for line in kept { message.headers.append(name, line) }
+        }
+        return message
+    }
+
     /// How often credentials were added to this request after a challenge.
     private func tries(of request: SIPMessage) -> Int {
         attempts.last { $0.sequence == request.cseq?.number && $0.callID == request.callID ?? "" }?.tries ?? 0

@@ -57,6 +57,9 @@ public struct SIPFlow: Hashable, Sendable, CustomStringConvertible {
         self.connection = connection
     }
 
+    /// Whether a bearer token may go over it (RFC 8898 section 5): TLS protects it, or it does not leave this machine.
+    public var mayCarryToken: Bool { transport.isSecure || remote.isLoopback }
+
     /// For logs, such as `UDP 127.0.0.1:5060`.
     public var description: String {
         connection == 0

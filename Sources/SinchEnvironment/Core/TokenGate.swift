@@ -47,14 +47,16 @@ struct TokenGate: Sendable {
             token = try RegistrationToken.verify(
                 text, secrets: { secrets[$0.lowercased()] }, now: unixTime, leeway: Self.leeway)
         } catch {
-            throw Refusal(status: 401, reason: "Token Refused", challenge: challenge(error: error.message))
+            throw Refusal(
+                status: 401, reason: "Token Refused", challenge: challenge(error: error.message, code: error.code))
         }
         guard token.userID == user else {
             throw Refusal(status: 403, reason: "Token Belongs to Another User", challenge: nil)
         }
         if let expiry = token.claims.instanceExpiry, expiry <= unixTime {
             let description = "the registration limit of this token (sinch:rtc:instance:exp) has passed"
-            throw Refusal(status: 401, reason: "Token Refused", challenge: challenge(error: description))
+            throw Refusal(
+                status: 401, reason: "Token Refused", challenge: challenge(error: description, code: .expired))
         }
         return Grant(
             user: UserKey(application: token.applicationKey.lowercased(), user: token.userID),
@@ -62,10 +64,13 @@ struct TokenGate: Sendable {
     }
 
     /// The challenge (RFC 8898 section 4): what is asked for and, when a token was refused, why.
-    private func challenge(error description: String?) -> String {
+    ///
+    /// `token_error` names the broken rule for programs; RFC 6750 has one word for all of them.
+    private func challenge(error description: String?, code: TokenError.Code? = nil) -> String {
         var value = "Bearer realm=\(quoted(realm)), scope=\(quoted(Self.scope))"
         if let description {
             value += ", error=\"invalid_token\", error_description=\(quoted(description))"
+            if let code { value += ", token_error=\"\(code.rawValue)\"" }
         }
         return value
     }

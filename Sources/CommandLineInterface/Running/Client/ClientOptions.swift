@@ -21,7 +21,7 @@ extension ParsedCommand {
         if let path = string("token-file"), path != "-" {
             options.tokenFile = context.absolute(path: path)
             let file = context.absolute(path: path)
-            _ = try TokenInput.compact(TokenInput.read(path: file), from: "'\(path)'")
+            _ = try TokenInput.compact(TokenInput.readPrivate(path: file), from: "'\(path)'")
         } else if string("token-file") == "-" || integer("token-fd") != nil {
             options.token = try TokenInput.compact(token(context), from: "what was given as the token")
         }
