@@ -77,10 +77,19 @@ let package = Package(
         .executableTarget(
             name: "first-call-example", dependencies: ["SinchRTC"], path: "Examples/FirstCall", swiftSettings: strict),
 
+        // What bytes from the network are given to; `make fuzz` runs it under libFuzzer, a test on the saved inputs.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "Crypto", "Primitives", "RTP", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token", "WebSocket",
+            ],
+            path: "Fuzz/Targets", swiftSettings: strict),
+
         // Tests beside what they test; Integration runs real servers and devices.
         .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
         .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
         .testTarget(name: "SIPTests", dependencies: ["Crypto", "Primitives", "SIP"], resources: [.copy("Vectors")]),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
@@ -113,3 +122,18 @@ let package = Package(
             dependencies: ["Agent", "Audio", "CSys", "Configuration", "Network", "Primitives", "Token", "sinchctl"]),
     ]
 )
+
+// Tools for this repository's own work, built by scripts/fuzz and scripts/bench only: the fuzzer's driver needs libraries
+// that the toolchain hides, the benchmark replaces malloc.
+if Context.environment["SINCHCTL_TOOLS"] != nil {
+    package.targets += [
+        .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "fuzz", dependencies: ["CFuzzer", "FuzzTargets"], path: "Fuzz/Driver", swiftSettings: strict,
+            linkerSettings: [.linkedLibrary("stdc++")]),
+        .target(name: "CAllocations", path: "Benchmarks/CAllocations"),
+        .executableTarget(
+            name: "message-benchmark", dependencies: ["CAllocations", "SIP"], path: "Benchmarks/Messages",
+            swiftSettings: strict),
+    ]
+}
