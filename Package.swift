@@ -88,6 +88,14 @@ let package = Package(
         .executableTarget(
             name: "first-call-example", dependencies: ["SinchRTC"], path: "Examples/FirstCall", swiftSettings: strict),
 
+        // What bytes from the network are given to; `make fuzz` runs it under libFuzzer, a test on the saved inputs.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "Crypto", "Primitives", "RTP", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token", "WebSocket",
+            ],
+            path: "Fuzz/Targets", swiftSettings: strict),
+
         // Tests beside what they test; Integration runs real servers and devices.
         .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
         .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
@@ -97,6 +105,7 @@ let package = Package(
         .testTarget(name: "DNSTests", dependencies: ["DNS", "NameServerSupport", "Primitives"]),
         .testTarget(
             name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
         .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),

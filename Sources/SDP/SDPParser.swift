@@ -104,7 +104,7 @@ struct SDPParser {
 
     private mutating func sessionName(_ value: String) throws(SDPParseError) {
         try sessionLevelOnce(name == nil, "s")
-        name = value
+        name = value.isEmpty ? "-" : value
     }
 
     private mutating func connectionLine(_ value: String) throws(SDPParseError) {
