@@ -19,6 +19,14 @@ public func md5(_ message: [UInt8]) -> [UInt8] {
     digest(message, .md5) ?? unmatchable(length: 16)
 }
 
+/// The SHA-1 digest of `message` (FIPS 180-4): 20 bytes. Only for protocols that demand it where nothing rests on its
+/// strength, such as the opening handshake of WebSocket.
+///
+/// Where the machine's policy forbids SHA-1 the result is random, so that it matches nothing.
+public func sha1(_ message: [UInt8]) -> [UInt8] {
+    digest(message, .sha1) ?? unmatchable(length: 20)
+}
+
 /// The HMAC-SHA-256 of `message` under `key` (RFC 2104): 32 bytes. Key and message may have any length, also none.
 ///
 /// When `sha256IsAvailable` is false the result is random, so that it matches nothing.
@@ -34,10 +42,25 @@ public let sha256IsAvailable: Bool =
 public let md5IsAvailable: Bool = digest([], .md5) != nil
 
 private enum Algorithm {
-    case sha256, md5
+    case sha256, sha1, md5
 
     /// The digest's length in bytes.
-    var length: Int { self == .sha256 ? 32 : 16 }
+    var length: Int {
+        switch self {
+        case .sha256: 32
+        case .sha1: 20
+        case .md5: 16
+        }
+    }
+
+    /// OpenSSL's implementation: a constant of its own, never freed.
+    var implementation: OpaquePointer? {
+        switch self {
+        case .sha256: unsafe EVP_sha256()
+        case .sha1: unsafe EVP_sha1()
+        case .md5: unsafe EVP_md5()
+        }
+    }
 }
 
 /// One digest in one call; nil when OpenSSL refuses.
@@ -46,8 +69,7 @@ private func digest(_ message: [UInt8], _ algorithm: Algorithm) -> [UInt8]? {
     var output = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
     var written: UInt32 = 0
     let result = unsafe message.withUnsafeBufferPointer { input in
-        let implementation = unsafe algorithm == .sha256 ? EVP_sha256() : EVP_md5()
-        return unsafe EVP_Digest(input.baseAddress, input.count, &output, &written, implementation, nil)
+        unsafe EVP_Digest(input.baseAddress, input.count, &output, &written, algorithm.implementation, nil)
     }
     guard result == 1, Int(written) == algorithm.length else { return nil }
     return Array(output.prefix(algorithm.length))

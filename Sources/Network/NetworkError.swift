@@ -1,4 +1,5 @@
 import Glibc
+import WebSocket
 
 /// Why something on the network, a local socket or a child process failed.
 public struct NetworkError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -26,6 +27,8 @@ public struct NetworkError: Error, Sendable, Hashable, CustomStringConvertible {
         case invalidAddress
         /// The datagram or line is longer than what can be carried.
         case tooLarge
+        /// A secret would go over a transport that anyone on the way can read.
+        case insecureTransport
         /// The peer does not read what is sent: the send queue's limit was passed.
         case sendQueueFull
         /// A limit on connections, look-ups or descriptors was reached.
@@ -36,6 +39,10 @@ public struct NetworkError: Error, Sendable, Hashable, CustomStringConvertible {
         case exited(Int32)
         /// A child process was ended by this signal.
         case signalled(Int32)
+        /// TLS failed, or the certificate is not to be trusted.
+        case tls(TLSFailure)
+        /// The peer does not speak WebSocket, broke its rules, or ended it with a code that says why.
+        case webSocket(WebSocketFailure)
         /// Another system error, with its errno.
         case other(Int32)
     }

@@ -180,7 +180,9 @@ struct SIPTransportSetTests {
             let address = try await server.listen(.tcp)
             let inbox = Inbox<Result<RegisteredFlow, NetworkError>>()
             try await loop.call {
-                client.transports.connect(.tcp, to: address) { inbox.put($0) }
+                client.transports.connect(FlowTarget(transport: .tcp, address: address, domain: "localhost")) {
+                    inbox.put($0)
+                }
                 client.transports.close()
             }
             let result = try await inbox.next()
@@ -290,7 +292,8 @@ private final class Element: Sendable {
     {
         let transports = transports
         let answer = Inbox<Result<RegisteredFlow, NetworkError>>()
-        loop.execute { transports.connect(transport, to: address) { answer.put($0) } }
+        let target = FlowTarget(transport: transport, address: address, domain: "localhost")
+        loop.execute { transports.connect(target) { answer.put($0) } }
         return try await answer.next()
     }
 

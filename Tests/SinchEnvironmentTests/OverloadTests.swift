@@ -1,6 +1,6 @@
 import Primitives
 import SIP
-import SinchEnvironment
+@testable import SinchEnvironment
 import Testing
 
 @Suite struct OverloadTests {
@@ -61,6 +61,49 @@ import Testing
         #expect(world.take(bob.flow).count <= 50)
         try world.advance(by: .seconds(200))
         #expect(world.core.forwardingCount == 0)
+    }
+
+    /// Many addresses, each within its limits: what strangers send must not cost memory, and nobody else is refused.
+    @Test(arguments: [SIPMethod.invite, .message, .options, .bye, .register, .subscribe])
+    func floodOfStrangersFillsNothing(_ method: SIPMethod) throws {
+        var world = try World { $0.limits.maxTransactions = 50 }
+        var alice = try world.registered("alice", port: 40_001)
+        let bob = try world.registered("bob", port: 40_002)
+        for port in UInt16(41_000)..<42_000 {
+            var stranger = world.client("alice", port: port)
+            let request = method == .register ? stranger.register(token: nil) : stranger.request(method, to: "bob")
+            for _ in 0..<2 { try world.deliver(request, from: stranger.flow) }
+            let answers = world.takeResponses(stranger.flow)
+            #expect(answers.count == 2)
+            #expect(answers.allSatisfy { (400..<500).contains($0.status ?? 0) }, "\(answers)")
+            #expect(Set(answers.map { $0.to?.tag }).count == 1)
+        }
+        #expect(world.core.transactionCount <= 4)
+        #expect(world.take(bob.flow).isEmpty)
+        try world.deliver(alice.request(.invite, to: "bob"), from: alice.flow)
+        #expect(world.take(bob.flow).map(\.method) == [.invite])
+    }
+
+    @Test func strangersDoNotFloodTheLog() throws {
+        var throttle = EventThrottle()
+        let flow = SIPFlow(transport: .udp, remote: TransportAddress(host: "127.0.0.1", port: 9))
+        let noise = EnvironmentEvent.malformed(flow: flow, reason: "no SIP")
+        let ended = EnvironmentEvent.callEnded(call: "c", by: "alice")
+        var now = MonotonicTime(nanoseconds: 0)
+        var passed: [EnvironmentEvent] = []
+        for _ in 0..<10_000 {
+            passed += throttle.pass(noise, at: now)
+            now += .milliseconds(1)
+        }
+        // 20 at once and one in each of the ten seconds, each after the number of those before it.
+        #expect((25...31).contains(passed.filter { $0 == noise }.count))
+        // What users do is always told, and so is how much was left out before it.
+        passed += throttle.pass(ended, at: now)
+        #expect(passed.last == ended)
+        let counted = passed.reduce(0) { sum, event in
+            if case .suppressed(let count) = event { sum + count } else { event == noise ? sum + 1 : sum }
+        }
+        #expect(counted == 10_000)
     }
 
     @Test func nothingIsLeftOfManyCalls() throws {

@@ -106,6 +106,13 @@ struct ServerTransaction: TimedTransaction {
         return true
     }
 
+    /// Sends a refusal and ends; nothing when the request was answered already.
+    mutating func refuse(_ response: SIPMessage, into actions: inout FIFO<TransactionLayer.Action>) {
+        guard isPending else { return }
+        actions.append(.transmit(response, responseFlow))
+        terminate(&actions)
+    }
+
     /// An ACK with this INVITE's branch; true when it is for the user.
     mutating func receiveAcknowledgement(
         at now: MonotonicTime, into actions: inout FIFO<TransactionLayer.Action>

@@ -24,6 +24,22 @@ extension TransactionLayer {
         return isSent
     }
 
+    /// Refuses a request that ``Action/request(_:_:_:)`` delivered, and keeps nothing of it: a repetition is delivered
+    /// again, and the ACK of an INVITE is recognised by the To tag (RFC 3261 section 8.2.7).
+    ///
+    /// For what costs the sender nothing: a transaction for each refusal would let a stranger fill the table, since
+    /// that of an INVITE lives until timer H without an ACK.
+    ///
+    /// - Parameter response: a 300–699 without To tag of its own, or to a request that has one.
+    public mutating func refuse(_ response: SIPMessage, in id: TransactionID) {
+        var response = response
+        if var to = response.to, to.tag == nil {
+            to.tag = statelessTag(for: response)
+            response.to = to
+        }
+        changeServer(id) { $0.refuse(response, into: &$1) }
+    }
+
     mutating func receiveRequest(_ message: SIPMessage, from flow: SIPFlow, at now: MonotonicTime) {
         guard let original = message.topVia, let method = message.method else { return }
         var request = message

@@ -72,6 +72,9 @@ public struct EnvironmentCore: Sendable {
     /// How many requests are being forwarded.
     public var forwardingCount: Int { forwardings.count }
 
+    /// How many transactions are kept, of both roles.
+    public var transactionCount: Int { transactions.clientTransactionCount + transactions.serverTransactionCount }
+
     /// When ``timeout(at:)`` is due; nil while nothing is pending.
     public var nextTimeout: MonotonicTime? {
         [transactions.nextTimeout, location.nextExpiry, ringing.next].compactMap(\.self).min()

@@ -25,6 +25,8 @@ public enum EnvironmentEvent: Sendable, Equatable {
     case rateLimited(flow: SIPFlow)
     /// A message could not be read.
     case malformed(flow: SIPFlow, reason: String)
+    /// So many refusals and unreadable messages were left out of the log, to keep it readable in a flood.
+    case suppressed(count: Int)
 
     /// Why a device left.
     public enum DepartureReason: Sendable, Equatable {
@@ -36,6 +38,40 @@ public enum EnvironmentEvent: Sendable, Equatable {
         case flowFailed(String)
         /// A new registration took its place: the user has too many devices.
         case displaced
+    }
+}
+
+extension EnvironmentEvent {
+    /// Whether anybody who can send a packet can cause the event, as often as packets arrive.
+    var isStrangersNoise: Bool {
+        switch self {
+        case .registrationRefused, .requestRefused, .malformed: true
+        default: false
+        }
+    }
+}
+
+/// Keeps strangers from flooding the log: their events pass at one a second after a first few, the rest are counted.
+struct EventThrottle: Sendable {
+    static let limit = RateLimit(perSecond: 1, burst: 20)
+
+    private var bucket: TokenBucket?
+    private var suppressed = 0
+
+    /// What of an event goes to the log: the event, itself after the number of those left out before it, or nothing.
+    mutating func pass(_ event: EnvironmentEvent, at now: MonotonicTime) -> [EnvironmentEvent] {
+        if event.isStrangersNoise {
+            var bucket = bucket ?? TokenBucket(Self.limit, at: now)
+            let isPassed = bucket.take(Self.limit, at: now)
+            self.bucket = bucket
+            guard isPassed else {
+                suppressed &+= 1
+                return []
+            }
+        }
+        guard suppressed > 0 else { return [event] }
+        defer { suppressed = 0 }
+        return [.suppressed(count: suppressed), event]
     }
 }
 

@@ -72,7 +72,7 @@ extension EnvironmentCore {
     private mutating func answerRegistration(_ incoming: Incoming) {
         let arrival = Registrar.Arrival(flow: incoming.flow, now: incoming.now, unixTime: incoming.unixTime)
         let answer = registrar.register(incoming.request, arrival, in: &location)
-        transactions.respond(answer.response, in: incoming.id, at: incoming.now)
+        reply(answer.response, to: incoming)
         answer.events.forEach { log($0) }
     }
 
@@ -173,7 +173,17 @@ extension EnvironmentCore {
         var response = incoming.request.response(status: status, reason: reason)
         for (name, value) in headers { response.headers.append(name, value) }
         if retry { response.headers.append("Retry-After", String(configuration.limits.retryAfter)) }
-        transactions.respond(response, in: incoming.id, at: incoming.now)
+        reply(response, to: incoming)
         return response
+    }
+
+    /// Sends an answer of our own. A refusal leaves no transaction behind, so that a flood from strangers fills nothing:
+    /// the same request again is refused again.
+    private mutating func reply(_ response: SIPMessage, to incoming: Incoming) {
+        if let status = response.status, status >= 300 {
+            transactions.refuse(response, in: incoming.id)
+        } else {
+            transactions.respond(response, in: incoming.id, at: incoming.now)
+        }
     }
 }

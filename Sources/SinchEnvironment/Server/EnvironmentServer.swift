@@ -38,6 +38,7 @@ public actor EnvironmentServer {
     private let loop: EventLoop
     private var core: EnvironmentCore?
     private var transports: SIPTransportSet?
+    private var throttle = EventThrottle()
     private var timer: TimerHandle?
     private var timerDeadline: MonotonicTime?
     private var services: [ServiceUser] = []
@@ -132,7 +133,7 @@ public actor EnvironmentServer {
         while let action = core?.nextAction() {
             switch action {
             case .send(let message, let flow): transports?.send(message, over: flow)
-            case .log(let event): options.log(event)
+            case .log(let event): throttle.pass(event, at: loop.now).forEach(options.log)
             }
         }
         let next = core?.nextTimeout

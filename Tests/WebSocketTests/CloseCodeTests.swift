@@ -1,0 +1,8 @@
+import Testing
+import WebSocket
+
+@Suite struct WebSocketCloseCodeTests {
+    @Test func normalIsOneThousand() {
+        #expect(WebSocketCloseCode.normal.rawValue == 1000)
+    }
+}
