@@ -71,6 +71,13 @@ final class RunningCommand: Sendable {
         kill(pid, number)
     }
 
+    /// Whether it has not ended.
+    var isRunning: Bool {
+        var information = siginfo_t()
+        return waitid(P_PID, id_t(pid), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+            && information.si_signo != SIGCHLD
+    }
+
     /// What it has written to standard output so far.
     var outputSoFar: String { readFile(files.output) }
 
