@@ -18,7 +18,7 @@ STATIC_CXX = $(shell clang -print-file-name=libstdc++.a 2>/dev/null)
 # A crash in a test prints its backtrace and ends; it does not wait for a debugger.
 RUN_TESTS := SWIFT_BACKTRACE=enable=yes,interactive=no,color=no swift test --disable-xctest
 
-.PHONY: help setup demo build test integration bench lint format docs install clean
+.PHONY: help setup demo build test integration bench kamailio lint format docs install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,10 @@ integration: ## run only the tests with real devices and servers
 bench: build ## measure, beside other programs; takes minutes and needs root
 	@scripts/setup build bench
 	@scripts/bench $(ARGUMENTS)
+
+kamailio: ## run the engine for many users on loopback, for a try; ends with Ctrl-C
+	@scripts/setup kamailio
+	@deploy/kamailio/run --show-profile $(ARGUMENTS)
 
 lint: ## check formatting and scripts
 	@scripts/setup lint
