@@ -107,6 +107,8 @@ let package = Package(
             name: "CommandLineTests", dependencies: ["CommandLineInterface", "Configuration"], exclude: ["Snapshots"]),
         .testTarget(
             name: "Integration",
-            dependencies: ["Agent", "Audio", "CSys", "Configuration", "Network", "Primitives", "Token", "sinchctl"]),
+            dependencies: [
+                "Agent", "Audio", "CSys", "Configuration", "Crypto", "Network", "Primitives", "Token", "sinchctl",
+            ]),
     ]
 )

@@ -11,10 +11,10 @@ struct PeerCallTests {
     /// A client of ours and a phone at one Kamailio.
     private func with(
         _ transport: String,
-        _ body: (Scratch, Kamailio, _ melody: [Int16], _ speech: [Int16]) async throws -> Void
+        _ body: (Scratch, PeerServer, _ melody: [Int16], _ speech: [Int16]) async throws -> Void
     ) async throws {
         try await Scratch.with { world in
-            try await Kamailio.with(world) { server in
+            try await PeerServer.with(world) { server in
                 try world.configure(server.configuration(transport: transport))
                 let melody = Sound.melody(seconds: 6)
                 let speech = Sound.melody(seconds: 6, seed: 99)
@@ -66,7 +66,7 @@ struct PeerCallTests {
                 #expect(report["end"]?["isLocal"]?.bool == false && report["end"]?["cause"]?.string == "hungUp")
                 expectHeard(speech, in: try Sound.read(world.root + "/alice.wav")[1])
                 await phone.stop()
-                expectHeard(melody, in: try Sound.readAny(phone.recording))
+                expectHeard(melody, in: try phone.heard())
             } catch {
                 await phone.stop()
                 throw error
@@ -97,7 +97,7 @@ struct PeerCallTests {
                 try await world.must("wait", "--as", "alice", "--for", "ended", "--timeout", "5")
                 expectHeard(speech, in: try Sound.read(world.root + "/alice.wav")[1])
                 await phone.stop()
-                expectHeard(melody, in: try Sound.readAny(phone.recording))
+                expectHeard(melody, in: try phone.heard())
             } catch {
                 await phone.stop()
                 throw error

@@ -14,7 +14,7 @@ final class Baresip: Sendable {
         let isOK: Bool
     }
 
-    let recording: String
+    private let directory: String
     private let process: PeerProcess
     private let control: Int32
     private let messages = Mailbox<Message>()
@@ -39,7 +39,8 @@ final class Baresip: Sendable {
     ) async throws -> Baresip {
         let phone = try Baresip(user: user, at: server, playing: sound, in: scratch, options: options)
         do {
-            try await phone.event("REGISTER_OK")
+            // The registration may be over before the control port is connected, so its log says it for certain.
+            try await phone.process.line(containing: "200 OK")
         } catch {
             await phone.stop()
             throw error
@@ -52,19 +53,20 @@ final class Baresip: Sendable {
     ) throws {
         let directory = scratch.root + "/baresip-" + user
         guard mkdir(directory, 0o700) == 0 else { throw TestFailure("cannot make \(directory)") }
-        recording = directory + "/heard.wav"
+        self.directory = directory
         let port = try freePort()
-        guard let modules = ["/usr/lib/baresip/modules"].first(where: { access($0, R_OK) == 0 }) else {
+        let modules = "/usr/lib/baresip/modules"
+        guard access(modules, R_OK) == 0 else {
             throw TestFailure("baresip's modules are not installed; run: scripts/setup test")
         }
         var lines = [
             "sip_listen 127.0.0.1:0", "net_interface 127.0.0.1", "ctrl_tcp_listen 127.0.0.1:\(port)",
-            "audio_source aufile,\(sound)", "audio_player aufile,\(recording)", "audio_alert aubridge,nil",
+            "audio_source aufile,\(sound)", "audio_player aubridge,nil", "audio_alert aubridge,nil",
             "ausrc_srate 48000", "auplay_srate 48000", "ausrc_channels 1", "auplay_channels 1", "opus_stereo no",
-            "opus_sprop_stereo no", "module_path \(modules)", "sip_verify_server yes",
+            "opus_sprop_stereo no", "module_path \(modules)", "sip_verify_server yes", "snd_path \(directory)",
         ]
         if let caFile = options.caFile { lines.append("sip_cafile \(caFile)") }
-        lines += (options.codecs + ["aufile", "aubridge"]).map { "module \($0).so" }
+        lines += (options.codecs + ["aufile", "aubridge", "sndfile"]).map { "module \($0).so" }
         lines += ["account", "menu", "ctrl_tcp"].map { "module_app \($0).so" }
         lines.append(options.configuration)
         try writeFile(directory + "/config", Array((lines.joined(separator: "\n") + "\n").utf8))
@@ -88,7 +90,7 @@ final class Baresip: Sendable {
     func command(_ name: String, _ parameters: String = "") {
         let text = "{\"command\":\"\(name)\",\"params\":\"\(parameters)\"}"
         let bytes = Array("\(text.utf8.count):\(text),".utf8)
-        _ = bytes.withUnsafeBytes { send(control, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }
+        _ = bytes.withUnsafeBytes { send(control, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
     /// Waits for an event, such as `CALL_ESTABLISHED`.
@@ -98,6 +100,14 @@ final class Baresip: Sendable {
         throw TestFailure(
             "baresip reported no \(type) but \(messages.untaken.suffix(10).map(\.type)); it said: "
                 + process.lines.untaken.filter { !$0.contains("bit/s") }.suffix(10).joined(separator: " | "))
+    }
+
+    /// What it heard in its last call; complete when the call is over.
+    func heard() throws -> [Int16] {
+        guard let file = Scratch.files(under: directory).filter({ $0.hasSuffix("-dec.wav") }).max() else {
+            throw TestFailure("baresip recorded nothing: \(process.lines.untaken.suffix(10))")
+        }
+        return try Sound.readAny(file)
     }
 
     func stop() async {

@@ -12,7 +12,7 @@ final class Linphone: Sendable {
     ) async throws -> Linphone {
         let phone = try Linphone(user: user, at: server, in: scratch, transport: transport, caFile: caFile)
         do {
-            try await phone.process.line(containing: "Registration on", within: .seconds(20))
+            try await phone.awaitRegistration()
             phone.command("soundcard use files")
             try await phone.process.line(containing: "Using wav files")
             phone.command("play " + sound)
@@ -36,9 +36,9 @@ final class Linphone: Sendable {
         let certificates = caFile.map { "root_ca=\($0)\n" } ?? ""
         let configuration = """
             [sip]
-            sip_port=0
-            sip_tcp_port=0
-            sip_tls_port=0
+            sip_port=-1
+            sip_tcp_port=-1
+            sip_tls_port=-1
             default_proxy=0
             guess_hostname=0
             bind_address=127.0.0.1
@@ -65,8 +65,19 @@ final class Linphone: Sendable {
         let file = directory + "/linphonerc"
         try writeFile(file, Array(configuration.utf8))
         process = try PeerProcess(
-            "linphonec", ["-c", file, "-S", "-d", "0"], environment: ["XDG_DATA_HOME": directory + "/.local/share"],
+            "linphonec", ["-c", file, "-d", "0"], environment: ["XDG_DATA_HOME": directory + "/.local/share"],
             directory: directory)
+    }
+
+    /// It tells of its registration only when asked.
+    private func awaitRegistration() async throws {
+        for _ in 0..<60 {
+            command("status register")
+            let answer = try await line(containing: "registered")
+            if answer.contains("registered, identity") { return }
+            if await process.lines.take(within: .milliseconds(250), { $0.contains("never") }) != nil { return }
+        }
+        throw TestFailure("linphonec does not register: \(process.lines.untaken.suffix(10))")
     }
 
     /// Types a line: `call carol`, `answer`, `pause`, `resume`, `transfer dave`, `terminate`.

@@ -63,7 +63,8 @@ final class Mailbox<Element: Sendable>: Sendable {
                 continuation.resume(returning: element)
                 return
             }
-            let milliseconds = Int(limit.components.seconds * 1_000 + limit.components.attoseconds / 1_000_000_000_000_000)
+            let milliseconds = Int(
+                limit.components.seconds * 1_000 + limit.components.attoseconds / 1_000_000_000_000_000)
             DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [self] in
                 let late = state.withLock { state -> Waiter? in
                     guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }

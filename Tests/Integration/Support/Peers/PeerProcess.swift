@@ -18,11 +18,12 @@ final class PeerProcess: Sendable {
             throw TestFailure("\(name) is not installed; run: scripts/setup test")
         }
         self.name = name
+        // A program that ended while it was written to is no reason to end the tests.
+        signal(SIGPIPE, SIG_IGN)
         var toProgram: [Int32] = [0, 0]
         var fromProgram: [Int32] = [0, 0]
-        guard pipe2(&toProgram, O_CLOEXEC) == 0, pipe2(&fromProgram, O_CLOEXEC) == 0 else {
-            throw TestFailure("no pipes for \(name)")
-        }
+        guard pipe(&toProgram) == 0, pipe(&fromProgram) == 0 else { throw TestFailure("no pipes for \(name)") }
+        for descriptor in toProgram + fromProgram { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -43,12 +44,13 @@ final class PeerProcess: Sendable {
             close(toProgram[0])
             close(fromProgram[1])
         }
-        var pid: pid_t = 0
-        guard posix_spawn(&pid, "/usr/bin/env", &actions, &attributes, &argv, &envp) == 0 else {
+        var spawned: pid_t = 0
+        guard posix_spawn(&spawned, "/usr/bin/env", &actions, &attributes, &argv, &envp) == 0 else {
             close(toProgram[1])
             close(fromProgram[0])
             throw TestFailure("cannot start \(path)")
         }
+        let pid = spawned
         self.pid = pid
         input = toProgram[1]
         let output = fromProgram[0]
