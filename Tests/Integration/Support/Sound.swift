@@ -4,10 +4,10 @@ import Glibc
 /// Sounds to play, and recordings to look into. 48 kHz.
 enum Sound {
     /// Notes of changing pitch and length, which match nothing but themselves.
-    static func melody(seconds: Double) -> [Int16] {
+    static func melody(seconds: Double, seed: UInt64 = 7) -> [Int16] {
         let count = Int(seconds * 48_000)
         var samples = [Int16](repeating: 0, count: count)
-        var seed: UInt64 = 7
+        var seed = seed
         var phase = 0.0
         var frequency = 300.0
         var left = 0
@@ -55,6 +55,25 @@ enum Sound {
         return (0..<channels).map { channel in
             (0..<frames).map { Int16(truncatingIfNeeded: number(44 + ($0 * channels + channel) * 2, 2)) }
         }
+    }
+
+    /// The first channel of what another program recorded with 16 bits, brought to 48 kHz.
+    static func readAny(_ path: String) throws -> [Int16] {
+        let bytes = readBytes(path)
+        func number(_ offset: Int, _ size: Int) -> Int {
+            offset + size > bytes.count ? 0 : (0..<size).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
+        }
+        guard bytes.count > 44, bytes[0..<4] == Array("RIFF".utf8)[...], number(34, 2) == 16 else {
+            throw TestFailure("\(path) is no WAV file of 16 bits: \(bytes.count) bytes")
+        }
+        let (channels, rate) = (max(1, number(22, 2)), number(24, 4))
+        guard rate > 0, 48_000 % rate == 0 else { throw TestFailure("\(path) has \(rate) Hz") }
+        // Sizes in the header are not to be trusted: the program may have been ended before it wrote them.
+        let samples = stride(from: 44, to: bytes.count - 1, by: 2 * channels).map {
+            Int16(truncatingIfNeeded: number($0, 2))
+        }
+        let factor = 48_000 / rate
+        return factor == 1 ? samples : samples.flatMap { [Int16](repeating: $0, count: factor) }
     }
 
     /// Root mean square of a part in seconds.
