@@ -131,7 +131,7 @@ extension ClientCore {
         }
     }
 
-    /// Whether media goes to this machine only.
+    /// Whether plain media may go there.
     private func isAllowed(_ audio: NegotiatedAudio) -> Bool {
         configuration.mediaSecurity.allowsPlain(
             to: TransportAddress(host: audio.remoteAddress, port: audio.remoteRTPPort))
