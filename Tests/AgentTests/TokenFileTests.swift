@@ -15,14 +15,16 @@ struct TokenFileTests {
             #expect(fchmod(descriptor, mode_t(mode)) == 0)
             close(descriptor)
             if isAccepted {
-                #expect(try TokenInput.readPrivate(path: path) == "a.b.c")
+                let text = try TokenInput.readPrivate(path: path)
+                #expect(text == "a.b.c")
             } else {
                 let failure = #expect(throws: CommandFailure.self) { try TokenInput.readPrivate(path: path) }
                 #expect(failure?.exit == .configuration)
                 #expect(failure?.hint == "run: chmod 600 '\(directory)/it'\\''s a token'")
             }
             // To look at a token, it may be anybody's.
-            #expect(try TokenInput.read(path: path) == "a.b.c")
+            let text = try TokenInput.read(path: path)
+            #expect(text == "a.b.c")
         }
     }
 }

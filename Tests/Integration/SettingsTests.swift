@@ -198,8 +198,11 @@ struct SettingsTests {
                 let shown = try await world.run("config", "show", "--profile", profile, "--json")
                 #expect(shown.exit == 0 && !(shown.output + shown.errors).contains("canary"))
             }
-            let run = try await world.run("start", "--user", "alice", "--profile", "url", "--json", "-vv")
-            try run.expectFailure(.network, "token endpoint", "127.0.0.1:1")
+            // Plain HTTP is for this machine, so no proxy sees it.
+            let run = try await world.run(
+                "start", "--user", "alice", "--profile", "url", "--json", "-vv",
+                environment: ["http_proxy": "http://127.0.0.1:9"])
+            try run.expectFailure(.network, "token endpoint", "127.0.0.1 port 1 ")
             #expect(!(run.output + run.errors).contains("canary"))
             for path in Scratch.files(under: world.root) where !path.contains("/config/sinchctl/") {
                 #expect(!readFile(path).contains("canary"), "\(path)")

@@ -22,6 +22,10 @@ private final class TokenGiver: SinchClientDelegate, Sendable {
 
     var errors: [SinchError] { state.withLock { $0.errors } }
 
+    func status() async -> SinchClientStatus {
+        await withCheckedContinuation { continuation in client.status { continuation.resume(returning: $0) } }
+    }
+
     func clientRequiresRegistrationCredentials(
         _ client: SinchClient, withCallback callback: SinchClientRegistration
     ) {
@@ -113,8 +117,8 @@ private final class TokenGiver: SinchClientDelegate, Sendable {
         ) { _ in "" }
         giver.client.start()
         try await giver.log.wait("the failure") { $0.contains("failed registrationRefused") }
-        let status = await status(of: giver.client)
-        var texts = "\(giver.errors) \(status) \(String(reflecting: giver.client))"
+        let report = await giver.status()
+        var texts = "\(giver.errors) \(report) \(String(reflecting: giver.client))"
         dump(configuration(platform, .digest(username: "1001", password: "canary wrong")), to: &texts)
         #expect(!texts.contains("canary"))
         #expect(texts.contains("did not accept the user name and password"))
@@ -182,7 +186,7 @@ private final class TokenGiver: SinchClientDelegate, Sendable {
         isRefusing.withLock { $0 = true }
         giver.client.renewRegistration()
         try await giver.log.wait("the fourth question") { $0.contains("asked 4") }
-        try await eventually("the registration") { await status(of: giver.client).lastFailure == nil }
+        try await eventually("the registration") { await giver.status().lastFailure == nil }
         #expect(giver.log.events == ["asked 1", "started", "asked 2", "asked 3", "asked 4"])
         #expect(giver.client.isStarted)
         await giver.client.terminate()
@@ -211,7 +215,7 @@ private final class TokenGiver: SinchClientDelegate, Sendable {
         #expect(error.message.contains("and 2100-01-01T00:00:00Z there"))
         #expect(error.message.contains("https://issuer.invalid/"))
         #expect(error.hint?.contains("the clocks differ by") == true)
-        #expect(await status(of: giver.client).authorizationServer == "https://issuer.invalid/")
+        #expect(await giver.status().authorizationServer == "https://issuer.invalid/")
         await giver.client.terminate()
         try await platform.stop()
     }
