@@ -85,8 +85,12 @@ let package = Package(
         // Tests beside what they test; Integration runs real servers and devices.
         .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
         .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
-        .testTarget(name: "DNSTests", dependencies: ["DNS", "Primitives"]),
-        .testTarget(name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
+        .target(
+            name: "NameServerSupport", dependencies: ["Network", "Primitives"], path: "Tests/Support/NameServer",
+            swiftSettings: strict),
+        .testTarget(name: "DNSTests", dependencies: ["DNS", "NameServerSupport", "Primitives"]),
+        .testTarget(
+            name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
         .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),
@@ -96,7 +100,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "NetworkTests",
-            dependencies: ["CSys", "DNS", "Network", "Primitives", "TestCertificates", "WebSocket"],
+            dependencies: [
+                "CSys", "DNS", "NameServerSupport", "Network", "Primitives", "TestCertificates", "WebSocket",
+            ],
             exclude: ["WebSocket/websockets-peer.py"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
@@ -105,8 +111,8 @@ let package = Package(
         .testTarget(
             name: "SignallingTests",
             dependencies: [
-                "DNS", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment",
-                "TestCertificates", "Token",
+                "DNS", "NameServerSupport", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling",
+                "SinchEnvironment", "TestCertificates", "Token",
             ]),
         .testTarget(
             name: "SinchRTCTests",

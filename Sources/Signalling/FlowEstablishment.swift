@@ -55,10 +55,11 @@ public final class FlowEstablishment: @unchecked Sendable {
         while completion != nil, let action = locator.nextAction() {
             switch action {
             case .ask(let question):
-                connector.dns.query(question) { [weak self] answer in
-                    guard let self, self.completion != nil else { return }
-                    self.locator.receive(answer, to: question)
-                    self.drainLocator()
+                // Holds on to this attempt, as nobody else has to.
+                connector.dns.query(question) { [self] answer in
+                    guard completion != nil else { return }
+                    locator.receive(answer, to: question)
+                    drainLocator()
                 }
             case .found(let found):
                 connect(to: found)
@@ -122,8 +123,8 @@ public final class FlowEstablishment: @unchecked Sendable {
         abandonments[index] = abandon
     }
 
-    /// For one connection with its handshakes.
-    private static let attemptTimeout: Duration = .seconds(5)
+    /// For each step of one attempt: the connection, and each handshake on it.
+    private static let attemptTimeout: Duration = .seconds(4)
 
     private func opened(_ index: Int, _ result: Result<RegisteredFlow, NetworkError>) {
         let candidate = candidates[index]
@@ -178,7 +179,6 @@ extension NetworkError {
             case .nameNotFound, .serviceNotOffered: .nameNotFound
             case .nameServerFailed: .nameServerFailed
             case .invalidTarget: .invalidAddress
-            case .notConfidential: .notPermitted
             }
         self.init(code, failure.message)
     }

@@ -29,21 +29,18 @@ final class AresChannel: @unchecked Sendable {
     /// What a datagram may hold without being fragmented on the way (the value agreed on at DNS flag day 2020).
     private static let datagramBytes: Int32 = 1_232
 
-    /// - Parameters:
-    ///   - servers: nil for those of `resolverFile`.
-    ///   - tryTimeout: for the first try; c-ares doubles it for each round over the servers.
-    ///   - tries: rounds over the servers.
-    init(
-        loop: EventLoop, servers: [TransportAddress]?, resolverFile: String, tryTimeout: Duration, tries: Int
-    ) throws(NetworkError) {
+    /// Reads the system's configuration, unless servers are given.
+    init(loop: EventLoop, options wanted: DNSClient.Options) throws(NetworkError) {
         self.loop = loop
         try Self.check(Self.libraryStatus, "start the DNS library")
         var options = ares_options()
         // Names are complete unless `search` is asked for; HOSTALIASES of the environment is for terminals.
         options.flags = ARES_FLAG_NOALIASES | ARES_FLAG_EDNS
         options.ednspsz = Self.datagramBytes
-        options.timeout = Int32(clamping: tryTimeout.wholeNanoseconds / 1_000_000)
-        options.tries = Int32(clamping: tries)
+        options.timeout = Int32(clamping: wanted.tryTimeout.wholeNanoseconds / 1_000_000)
+        options.tries = Int32(clamping: wanted.tries)
+        options.udp_port = wanted.port
+        options.tcp_port = wanted.port
         options.sock_state_cb = { context, descriptor, isReading, isWriting in
             guard let context else { return }
             Unmanaged<AresChannel>.fromOpaque(context).takeUnretainedValue()
@@ -52,14 +49,14 @@ final class AresChannel: @unchecked Sendable {
         options.sock_state_cb_data = Unmanaged.passUnretained(self).toOpaque()
         let mask =
             ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_EDNSPSZ
-            | ARES_OPT_RESOLVCONF
+            | ARES_OPT_RESOLVCONF | ARES_OPT_UDP_PORT | ARES_OPT_TCP_PORT
         // Given servers: nothing of the system's configuration shall matter.
-        let status = (servers == nil ? resolverFile : "/dev/null").withCString { path in
+        let status = (wanted.servers == nil ? wanted.resolverFile : "/dev/null").withCString { path in
             options.resolvconf_path = UnsafeMutablePointer(mutating: path)
             return ares_init_options(&channel, &options, mask)
         }
-        try Self.check(status, "read the name servers' addresses from \(resolverFile)")
-        if let servers {
+        try Self.check(status, "read the name servers' addresses from \(wanted.resolverFile)")
+        if let servers = wanted.servers {
             let list = servers.map(\.description).joined(separator: ",")
             let status = ares_set_servers_ports_csv(channel, list)
             if status != ARES_SUCCESS { close() }

@@ -16,6 +16,8 @@ public final class DNSClient: @unchecked Sendable {
         public var servers: [TransportAddress]?
         /// Where the system's name servers are written (resolv.conf(5)).
         public var resolverFile = "/etc/resolv.conf"
+        /// The port of the system's name servers, for tests: the file does not say it.
+        var port: UInt16 = 53
         /// Where names are written that need no name server (hosts(5)).
         public var hostsFile = "/etc/hosts"
         /// For the first try; each further round over the servers waits twice as long.
@@ -49,6 +51,8 @@ public final class DNSClient: @unchecked Sendable {
     private var hosts = HostsTable()
     private var hostsVersion: FileVersion?
     private var channel: AresChannel?
+    /// The name servers' file as it was when last looked at, and when the channel was made.
+    private var serversVersion: FileVersion?
     private var channelVersion: FileVersion?
     /// Questions that c-ares works on, also those whose limit has passed.
     private var running = 0
@@ -111,6 +115,7 @@ public final class DNSClient: @unchecked Sendable {
         if isClosed { return .failed(.closed) }
         guard question.hasValidName else { return .failed(.invalidName) }
         refreshHosts()
+        refreshServers()
         return LocalNames.answer(to: question, hosts: hosts) ?? cache.answer(to: question, at: loop.now)
     }
 
@@ -120,6 +125,15 @@ public final class DNSClient: @unchecked Sendable {
         hostsVersion = version
         let bytes = FileVersion.contents(of: options.hostsFile, maximumBytes: 1 << 20)
         hosts = HostsTable(parsing: bytes) { SocketAddress(numeric: $0, port: 0) != nil }
+    }
+
+    /// Other name servers than before mean another network, where other answers hold.
+    private func refreshServers() {
+        guard options.servers == nil else { return }
+        let version = FileVersion(of: options.resolverFile)
+        guard version != serversVersion else { return }
+        serversVersion = version
+        cache.removeAll()
     }
 
     private func ask(_ question: DNSQuestion, _ completion: @escaping Completion) {
@@ -188,20 +202,16 @@ public final class DNSClient: @unchecked Sendable {
         }
     }
 
-    /// The channel; a new one when the system's name servers were changed (c-ares reads them once only) and the old one
+    /// The channel; a new one when the system's name servers were changed, as c-ares reads them once only, and the old one
     /// has nothing to do.
     private func currentChannel() throws(NetworkError) -> AresChannel {
-        let version = options.servers == nil ? FileVersion(of: options.resolverFile) : nil
-        if let channel, version == channelVersion || running > 0 { return channel }
+        if let channel, channelVersion == serversVersion || running > 0 { return channel }
         channel?.close()
         channel = nil
         let made = try AresChannel(
-            loop: loop, servers: options.servers, resolverFile: options.resolverFile, tryTimeout: options.tryTimeout,
-            tries: options.tries)
-        // Other name servers: another network, where other answers hold.
-        if channelVersion != version { cache.removeAll() }
+            loop: loop, options: options)
         channel = made
-        channelVersion = version
+        channelVersion = serversVersion
         if stopHook == nil { stopHook = loop.addStopHook { [weak self] in self?.close() } }
         return made
     }

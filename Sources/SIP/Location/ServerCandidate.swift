@@ -44,8 +44,6 @@ public struct ServerLocationFailure: Error, Hashable, Sendable {
         case nameServerFailed
         /// What is asked for cannot be: `sips` over UDP, or a host that is no name.
         case invalidTarget
-        /// There are servers, but all over transports that anyone on the way can read, and that is not wanted.
-        case notConfidential
     }
 
     /// The kind.

@@ -42,6 +42,8 @@ public struct ServerLocator: Sendable {
     }
 
     private let target: ServerTarget
+    /// The target's host without the brackets of IPv6.
+    private let host: String
     private let transports: [SIPTransport]
     private let history: ServerHistory
     private let now: MonotonicTime
@@ -62,6 +64,7 @@ public struct ServerLocator: Sendable {
     ///   - now: the present time, for the history.
     public init(target: ServerTarget, random: RandomSource, history: ServerHistory, at now: MonotonicTime) {
         self.target = target
+        host = Host.withoutBrackets(target.host)
         self.random = random
         self.history = history
         self.now = now
@@ -109,17 +112,16 @@ public struct ServerLocator: Sendable {
     // MARK: Steps
 
     private mutating func start() {
-        let host = Self.bare(target.host)
         guard let first = transports.first else {
             fail(
                 .invalidTarget,
                 target.isSecure
                     ? "\(target.host) may be reached over TLS only, but not with the given transport; use tls or wss"
-                    : "no transport is allowed toward \(target.host)")
+                    : "no transport is allowed toward \(target.host); allow at least one, such as tls")
             return
         }
         let port = target.port ?? first.defaultPort
-        if Self.isNumeric(host) {
+        if Host.isNumeric(host) {
             let address = TransportAddress(host: host, port: port)
             finish([ServerCandidate(transport: first, address: address, server: host, domain: target.domain)])
             return
@@ -211,7 +213,7 @@ public struct ServerLocator: Sendable {
             }
             // RFC 3263, 4.2: without SRV records the host itself is the server.
             servers = transports.prefix(1).map {
-                Server(transport: $0, name: Self.bare(target.host), port: $0.defaultPort)
+                Server(transport: $0, name: host, port: $0.defaultPort)
             }
         }
         var seen: Set<Server> = []
@@ -221,7 +223,7 @@ public struct ServerLocator: Sendable {
     private mutating func askForAddresses(_ servers: [Server]) {
         step = .addresses(servers)
         ask(
-            servers.filter { !Self.isNumeric(DNSName.withoutFinalDot($0.name)) }
+            servers.filter { !Host.isNumeric(DNSName.withoutFinalDot($0.name)) }
                 .flatMap { [DNSQuestion($0.name, .aaaa), DNSQuestion($0.name, .a)] })
     }
 
@@ -262,16 +264,8 @@ public struct ServerLocator: Sendable {
     }
 
     private mutating func finish(_ candidates: [ServerCandidate]) {
-        let allowed = candidates.filter(target.allows)
-        guard !allowed.isEmpty else {
-            let names = Set(candidates.map(\.transport.rawValue)).sorted().joined(separator: ", ")
-            fail(
-                .notConfidential,
-                "\(target.host) is reached over \(names), which anyone on the way can read; use tls or wss")
-            return
-        }
         step = .done
-        actions.append(.found(Array(history.sorted(allowed, at: now).prefix(Self.maximumCandidates))))
+        actions.append(.found(Array(history.sorted(candidates, at: now).prefix(Self.maximumCandidates))))
     }
 
     private mutating func fail(_ kind: ServerLocationFailure.Kind, _ message: String) {
@@ -279,9 +273,9 @@ public struct ServerLocator: Sendable {
         actions.append(.failed(ServerLocationFailure(kind, message)))
     }
 
-    private var naptrQuestion: DNSQuestion { DNSQuestion(Self.bare(target.host), .naptr) }
+    private var naptrQuestion: DNSQuestion { DNSQuestion(host, .naptr) }
 
-    private func serviceName(_ transport: SIPTransport) -> String { transport.servicePrefix + Self.bare(target.host) }
+    private func serviceName(_ transport: SIPTransport) -> String { transport.servicePrefix + host }
 
     private func services(at name: String) -> [SRVRecord] {
         guard case .records(let records) = answers[DNSQuestion(name, .srv)] else { return [] }
@@ -290,7 +284,7 @@ public struct ServerLocator: Sendable {
 
     private func addresses(of name: String) -> [String] {
         let bare = DNSName.withoutFinalDot(name)
-        if Self.isNumeric(bare) { return [bare] }
+        if Host.isNumeric(bare) { return [bare] }
         return [DNSQuestion(name, .aaaa), DNSQuestion(name, .a)].flatMap { question -> [String] in
             guard case .records(let records) = answers[question] else { return [] }
             return records.compactMap { if case .address(let address) = $0 { address } else { nil } }
@@ -298,15 +292,4 @@ public struct ServerLocator: Sendable {
     }
 
     private var transportNames: String { transports.map(\.rawValue).joined(separator: ", ") }
-
-    /// A host without the brackets of IPv6.
-    private static func bare(_ host: String) -> String {
-        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-    }
-
-    /// Whether a host is an address; IPv6 may carry the interface of a link-local address after `%`.
-    private static func isNumeric(_ host: String) -> Bool {
-        Host.isIPv4(ByteScanner(host))
-            || Host.isIPv6(ByteScanner(String(host.prefix { $0 != "%" })))
-    }
 }

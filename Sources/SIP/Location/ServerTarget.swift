@@ -8,12 +8,11 @@ public struct ServerTarget: Hashable, Sendable {
     public var transport: SIPTransport?
     /// Only transports with TLS will do: a `sips` URI, or a secret that must not be readable on the way.
     public var isSecure: Bool
-    /// With `isSecure`: an address of this machine may be reached without TLS all the same, as nobody is on the way.
-    public var allowsPlainLoopback: Bool
     /// What may be used when `transport` does not say, most wanted first. The first one is used when DNS does not say
     /// either.
     public var transports: [SIPTransport]
-    /// The domain as configured: whose certificate is expected (RFC 5922), whatever name DNS leads to.
+    /// The domain as configured: whose certificate is expected (RFC 5922), whatever name DNS leads to
+    /// (docs/decisions/012).
     public var domain: String
     /// The resource of a WebSocket.
     public var path: String
@@ -26,14 +25,13 @@ public struct ServerTarget: Hashable, Sendable {
     /// - Parameter domain: nil stands for `host`.
     public init(
         host: String, port: UInt16? = nil, transport: SIPTransport? = nil, isSecure: Bool = false,
-        allowsPlainLoopback: Bool = false, transports: [SIPTransport] = ServerTarget.defaultTransports,
+        transports: [SIPTransport] = ServerTarget.defaultTransports,
         domain: String? = nil, path: String = "/"
     ) {
         self.host = host
         self.port = port
         self.transport = transport
         self.isSecure = isSecure
-        self.allowsPlainLoopback = allowsPlainLoopback
         self.transports = transports
         self.domain = domain ?? host
         self.path = path
@@ -45,20 +43,14 @@ public struct ServerTarget: Hashable, Sendable {
     /// With `isSecure`, TCP means TLS over TCP (RFC 3261, 26.2.2) and WebSocket means secure WebSocket (RFC 7118).
     var usableTransports: [SIPTransport] {
         let wanted = transport.map { [$0] } ?? transports
-        let mustSecure = isSecure && !allowsPlainLoopback
         var usable: [SIPTransport] = []
         for transport in wanted {
-            guard let transport = mustSecure ? transport.secured : transport, !usable.contains(transport) else {
+            guard let transport = isSecure ? transport.secured : transport, !usable.contains(transport) else {
                 continue
             }
             usable.append(transport)
         }
         return usable
-    }
-
-    /// Whether a candidate keeps what `isSecure` promises.
-    func allows(_ candidate: ServerCandidate) -> Bool {
-        !isSecure || candidate.transport.isSecure || (allowsPlainLoopback && candidate.address.isLoopback)
     }
 }
 
