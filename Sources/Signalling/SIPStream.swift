@@ -90,7 +90,9 @@ struct StreamLayers {
         tls =
             transport.isSecure
             ? context.map {
-                TLSStream(client: tcp, context: $0, serverName: target.domain, handshakeTimeout: timeout)
+                TLSStream(
+                    client: tcp, context: $0, serverName: target.domain,
+                    nameRule: transport.isWebSocket ? .web : .sip, handshakeTimeout: timeout)
             } : nil
         let lower: any ByteStream = tls ?? tcp
         webSocket =

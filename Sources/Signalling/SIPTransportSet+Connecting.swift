@@ -57,7 +57,7 @@ extension SIPTransportSet {
 
     private func openUDP(toward remote: TransportAddress) throws(NetworkError) -> RegisteredFlow {
         let local: TransportAddress
-        if let udp {
+        if let udp = udp[remote.isIPv6] {
             local = udp.localAddress
         } else {
             // The address that the kernel would use toward the peer is the one that the peer can answer to.

@@ -4,7 +4,7 @@ import SIP
 
 /// Waiting for others.
 extension SIPTransportSet {
-    /// Binds the UDP socket; port 0 takes a free one.
+    /// Binds the UDP socket of the address's family; port 0 takes a free one.
     ///
     /// - Returns: the address that was got.
     public func bindUDP(_ address: TransportAddress) throws(NetworkError) -> TransportAddress {
@@ -16,8 +16,8 @@ extension SIPTransportSet {
             guard let peer else { return }
             self?.handlers.onFlowFailed(SIPFlow(transport: .udp, remote: peer, connection: 0), error)
         }
-        udp?.close()
-        udp = socket
+        udp[address.isIPv6]?.close()
+        udp[address.isIPv6] = socket
         return socket.localAddress
     }
 

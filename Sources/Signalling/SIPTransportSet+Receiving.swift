@@ -22,7 +22,7 @@ extension SIPTransportSet {
             return
         }
         if let response = BindingServer.response(to: bytes, from: source) {
-            udp?.send(response, to: peer)
+            udp[peer.isIPv6]?.send(response, to: peer)
         } else if let message = try? STUNMessage.parse(bytes), [.success, .error].contains(message.messageClass) {
             let flow = SIPFlow(transport: .udp, remote: peer, connection: 0)
             handlers.onKeepAlive(.binding(message.transaction, message.mappedAddress), flow)

@@ -72,7 +72,8 @@ public final class SIPTransportSet: @unchecked Sendable {
     let limits: SIPLimits
     let partialMessageTimeout: Duration
     let handlers: Handlers
-    var udp: UDPSocket?
+    /// One socket for each family of addresses, by whether that is IPv6.
+    var udp: [Bool: UDPSocket] = [:]
     var listeners: [SIPTransport: TCPListener] = [:]
     var streams: [SIPFlow: SIPStream] = [:]
     /// The connections that carry what is too long for datagrams, by server.
@@ -109,7 +110,7 @@ public final class SIPTransportSet: @unchecked Sendable {
             return
         }
         counters.sent &+= 1
-        if flow.transport == .udp, let udp {
+        if flow.transport == .udp, let udp = udp[flow.remote.isIPv6] {
             udp.send(bytes, to: flow.remote)
         } else if let stream = streams[flow] {
             stream.connection.send(bytes)
@@ -127,12 +128,13 @@ public final class SIPTransportSet: @unchecked Sendable {
         switch probe {
         case .ping:
             if flow.transport == .udp {
-                udp?.send([0x0D, 0x0A, 0x0D, 0x0A], to: flow.remote)
+                udp[flow.remote.isIPv6]?.send([0x0D, 0x0A, 0x0D, 0x0A], to: flow.remote)
             } else {
                 streams[flow]?.ping()
             }
         case .binding(let transaction):
-            udp?.send(STUNMessage(.request, transaction: transaction).encoded(), to: flow.remote)
+            let request = STUNMessage(.request, transaction: transaction)
+            udp[flow.remote.isIPv6]?.send(request.encoded(), to: flow.remote)
         }
     }
 
@@ -147,8 +149,8 @@ public final class SIPTransportSet: @unchecked Sendable {
     /// Closes every socket without reporting it.
     public func close() {
         loop.checkIsolated()
-        udp?.close()
-        udp = nil
+        udp.values.forEach { $0.close() }
+        udp = [:]
         listeners.values.forEach { $0.close() }
         listeners = [:]
         detours = [:]

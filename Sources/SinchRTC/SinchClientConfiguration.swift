@@ -80,7 +80,8 @@ struct SIPEndpoint: Sendable, Equatable {
         port = uri.port
         if let name = uri.transport {
             guard let transport = SIPTransport(rawValue: name) else {
-                throw SinchError(.invalidArgument, "transport '\(name)' is unknown", hint: "use udp, tcp, tls, ws or wss")
+                throw SinchError(
+                    .invalidArgument, "transport '\(name)' is unknown", hint: "use udp, tcp, tls, ws or wss")
             }
             self.transport = transport
         }

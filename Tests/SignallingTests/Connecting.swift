@@ -10,6 +10,9 @@ import Testing
 
 /// A connector with its name server and the listeners that it may find, on one loop.
 final class Connecting: Sendable {
+    /// Longer than any busy machine makes a test wait.
+    static let nameServerTimeout: Duration = .seconds(30)
+
     let loop: EventLoop
     let nameServer: NameServer
     private let connector: FlowConnector
@@ -23,6 +26,8 @@ final class Connecting: Sendable {
         var options = DNSClient.Options()
         options.servers = [nameServer.address]
         options.hostsFile = "/dev/null"
+        options.tryTimeout = Self.nameServerTimeout
+        options.timeLimit = Self.nameServerTimeout
         let transports = SIPTransportSet(
             loop: loop, handlers: SIPTransportSet.Handlers(onMessage: { _, _ in }, onFlowFailed: { _, _ in }))
         let real = FlowConnector(loop: loop, transports: transports, dns: DNSClient(loop: loop, options: options))

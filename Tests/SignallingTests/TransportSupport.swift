@@ -50,8 +50,9 @@ final class Element: Sendable {
 
     /// Trusts the authority of the test servers.
     func trust() async throws {
-        let (transports, file) = (transports, try LoopbackIdentity.files.get().authority)
-        try await loop.call { () throws(NetworkError) in transports.tls = try TLSClientContext(caFile: file) }
+        let transports = transports
+        let context = try TLSClientContext(caFile: LoopbackIdentity.files.get().authority)
+        try await loop.call { transports.tls = context }
     }
 
     func send(_ probe: KeepAliveProbe, over flow: SIPFlow) async {

@@ -109,7 +109,7 @@ struct TransportTests {
             try await bob.start()
             let states = EventLog<String>()
             alice.client.onRegistrationChange { states.append($0.registration) }
-            for (text, fromServer) in [("INVITE sip:", false), ("100 Trying", true), ("180 Ringing", true)] {
+            for (text, fromServer) in [("INVITE sip:", false), ("SIP/2.0 18", true)] {
                 relay.cut(at: text, fromServer: fromServer)
                 let call = try alice.call("bob")
                 try await alice.wait("end", of: call)
@@ -129,6 +129,40 @@ struct TransportTests {
             await bob.client.terminate()
             try await relay.stop()
         }
+    }
+
+    /// `localhost` has two addresses, which are two servers here: whichever is tried first, the one that serves is found.
+    @Test(arguments: [true, false]) func aServerThatSays503IsLeftForTheOther(isFirst: Bool) async throws {
+        let refuse: @Sendable (SIPMessage) -> [SIPMessage]? = { request in
+            guard request.method == .register else { return nil }
+            var response = request.response(status: 503, toTag: "busy")
+            response.headers["Retry-After"] = "3600"
+            return [response]
+        }
+        let four = try await FakePlatform.start(respond: isFirst ? refuse : { _ in nil })
+        let six = try await FakePlatform.start(
+            at: TransportAddress(host: "::1", port: four.address.port), respond: isFirst ? { _ in nil } : refuse)
+        let (busy, good) = isFirst ? (four, six) : (six, four)
+        var configuration = TestEnvironment.configuration("alice", at: four.address)
+        configuration.outboundProxy = "localhost:\(four.address.port);transport=udp"
+        let alice = try TestUser(configuration, secret: nil)
+        try await alice.start()
+        #expect(await status(of: alice).remoteAddress == good.address.description)
+        #expect(good.log.events.contains { $0.method == .register })
+        #expect(busy.log.events.count { $0.method == .register } <= 1)
+        await alice.client.terminate()
+        try await four.stop()
+        try await six.stop()
+    }
+
+    @Test func whenAllServersSay503TheStartFails() async throws {
+        let busy = try await FakePlatform.start { request in [request.response(status: 503, toTag: "busy")] }
+        let alice = try TestUser(TestEnvironment.configuration("alice", at: busy.address), secret: nil)
+        alice.client.start()
+        let error = try await alice.failure()
+        #expect(error?.code == .remote && error?.sipStatus == 503)
+        await alice.client.terminate()
+        try await busy.stop()
     }
 
     @Test(arguments: [SIPTransport.tls, .ws]) func oneByteAtATimeIsEnough(transport: SIPTransport) async throws {
