@@ -2,6 +2,7 @@ import COpenSSL
 
 /// What went wrong in making a certificate: a fault of the test, with OpenSSL's words.
 public struct TestCertificateError: Error, CustomStringConvertible {
+    /// The step and OpenSSL's words.
     public let description: String
 
     init(_ step: String) {
@@ -19,18 +20,22 @@ public struct TestCertificateOptions: Sendable {
         case rsa(bits: Int32)
     }
 
+    /// Nil: one that says what the certificate is.
     public var commonName: String?
     /// As OpenSSL writes them: `DNS:example.com,IP:127.0.0.1,URI:sip:example.com`; nil: no such extension.
     public var alternativeNames: String? = "DNS:example.com"
     /// From when to when it is valid, in seconds from now.
     public var validity: ClosedRange<Int> = -3_600...86_400
+    /// The key's kind.
     public var key = Key.ecdsa
     /// As OpenSSL writes it: `serverAuth`; nil: no such extension, good for every use.
     public var extendedKeyUsage: String? = "serverAuth"
+    /// May sign others, and is no server.
     public var isAuthority = false
     /// Sign with SHA-1.
     public var weakSignature = false
 
+    /// The defaults with a change.
     public init(_ change: (inout TestCertificateOptions) -> Void = { _ in }) { change(&self) }
 }
 

@@ -8,9 +8,12 @@ Both say "open SUBPROTOCOL", "text VALUE" or "binary SIZE SUM" for each message,
 
     text VALUE        binary SIZE       fragments A B C      ping
     raw HEX           close CODE REASON
+
+The environment's MAX_SIZE is the largest message taken.
 """
 
 import asyncio
+import os
 import ssl
 import sys
 from http import HTTPStatus
@@ -84,7 +87,7 @@ def only_ws(connection, request):
 async def main():
     lines = asyncio.Queue()
     reading = asyncio.create_task(read_lines(lines))
-    options = dict(subprotocols=["sip"], max_size=1 << 20, ping_interval=None)
+    options = dict(subprotocols=["sip"], max_size=int(os.environ.get("MAX_SIZE", 1 << 20)), ping_interval=None)
     if sys.argv[1] == "server":
         context = None
         if len(sys.argv) > 2:
