@@ -43,31 +43,47 @@ struct Call: Sendable {
     var inviteTransaction: TransactionID
     /// Outgoing: how often the INVITE was repeated with credentials.
     var inviteAttempts = 1
-    /// The dialog; early on the callee's side from its first response, on the caller's from the answer.
-    var dialog: SIPDialog?
     /// The local tag: in From when we call, in To when we are called.
     let localTag: String
-
+    /// The dialog: the callee's from the start, the caller's from the answer.
+    var session: CallDialog?
+    /// Caller: the dialogs of the devices that were heard of before the answer.
+    var forks: [CallDialog] = []
+    var forkCount = 0
+    /// Caller: what was offered in the INVITE, or will be answered with; each fork begins with a copy.
     var negotiation: OfferAnswer?
-    var media: NegotiatedAudio?
-    /// Whether the 2xx carries our offer, so that the ACK must carry the answer (delayed offer).
-    var awaitsAnswerInAck = false
+    /// Callee: the provisional responses that wait for their PRACK.
+    var provisionals: ReliableProvisionals?
+    /// Callee: where media is to be received, when the answer has to wait for a PRACK.
+    var pendingAnswer: LocalMedia?
 
     /// What the user wants, and what both sides agreed on.
     var wantsHold = false
     var isHeld = false
     /// Whether the peer does not want to hear us.
     var isHeldByPeer = false
+    /// The media that the user was told of.
+    var toldMedia: NegotiatedAudio?
     /// Our change of the media that is under way.
     var change: OwnChange?
     /// Requests that wait for their turn, and the one that waits for its response.
     var waiting: [InDialogRequest] = []
     var outstanding: OutstandingRequest?
+    /// Requests besides those, as they were sent: PRACKs and the BYE, in case a proxy asks for credentials.
+    var unqueued: [TransactionID: SIPMessage] = [:]
+    /// The session timer, while one runs.
+    var timer: SessionTimer?
+    /// The smallest session interval that the path takes; it rises with each 422.
+    var minimumSession = SessionTimer.lowestInterval
+    /// Whether the INVITE was repeated after a 422.
+    var hasRaisedInterval = false
 
     /// The transfer of the other side that we asked for.
     var transfer: OwnTransfer?
     /// The transfer of us that the other side asked for.
     var referral: Referral?
+    /// Callee: application headers for the 2xx.
+    var answerHeaders: [(name: String, value: String)] = []
     /// The call whose place this one takes when it is answered.
     var replaces: CallHandle?
     /// Outgoing: where the call was redirected to.
@@ -77,7 +93,7 @@ struct Call: Sendable {
     var noAnswerDeadline: MonotonicTime?
     /// Callee: repeat the 180 at this time, each minute, for proxies on the path (13.3.1.1).
     var nextRing: MonotonicTime?
-    /// The callee's 2xx, repeated at doubling intervals until the ACK comes.
+    /// The 2xx that we sent to an INVITE, repeated at doubling intervals until the ACK comes.
     var answer: AnswerRepetition?
     /// A leg that is closing is forgotten at this time, whatever the other side does.
     var forgetDeadline: MonotonicTime?
@@ -105,11 +121,42 @@ struct Call: Sendable {
         self.localTag = localTag
     }
 
+    /// The dialog that both sides are in.
+    var dialog: SIPDialog? { session?.dialog }
+
+    /// What was agreed on there.
+    var media: NegotiatedAudio? { session?.media }
+
+    /// The dialog with the device of that tag.
+    subscript(remoteTag tag: String) -> CallDialog? {
+        get {
+            if let session, session.dialog.remoteTag == tag { return session }
+            return forks.first { $0.dialog.remoteTag == tag }
+        }
+        set {
+            guard let newValue else { return }
+            if session?.dialog.remoteTag == tag {
+                session = newValue
+            } else if let index = forks.firstIndex(where: { $0.dialog.remoteTag == tag }) {
+                forks[index] = newValue
+            } else {
+                forks.append(newValue)
+            }
+        }
+    }
+
+    /// Whether a message of the peer belongs to one of the dialogs.
+    func matches(_ message: SIPMessage) -> Bool {
+        callID == message.callID
+            && (session?.dialog.matches(message) ?? false || forks.contains { $0.dialog.matches(message) })
+    }
+
     /// The earliest time at which something is to be done for this leg.
     var nextTimeout: MonotonicTime? {
         [
             noAnswerDeadline, nextRing, answer?.next, forgetDeadline, change?.deadline, change?.retryAt,
             transfer?.deadline, referral?.deadline,
+            provisionals?.nextTimeout, phase == .confirmed ? timer?.nextTimeout : nil,
         ].compactMap(\.self).min()
     }
 
@@ -117,10 +164,10 @@ struct Call: Sendable {
     var isAnswered: Bool { phase == .answering || phase == .confirmed }
 
     /// Whether no offer and no INVITE is under way in either direction (RFC 3261, 14.1).
-    var canOffer: Bool { phase == .confirmed && answer == nil && negotiation?.hasPendingOffer == false }
+    var canOffer: Bool { phase == .confirmed && answer == nil && session?.offer == .agreed }
 
-    /// Whether nothing of ours is under way, so that the next request may be sent.
-    var isIdle: Bool { canOffer && change == nil && outstanding == nil }
+    /// What we want of the media: who holds sends nothing that is meant to be heard, and hears nothing.
+    var wantedDirection: MediaDirection { isHeld ? .sendonly : .sendrecv }
 }
 
 /// A 2xx to an INVITE under repetition (RFC 3261, 13.3.1.4): the user agent's work, not the transaction's.
@@ -144,6 +191,8 @@ struct AnsweredInvite: Sendable {
     let invite: SIPMessage
     /// The ACK of each answer, by the answering device's tag.
     var acknowledgements: [String: SIPMessage] = [:]
+    /// The last CSeq number that was used with each device before it answered.
+    var sequences: [String: UInt32] = [:]
 
     init(invite: SIPMessage) {
         var invite = invite

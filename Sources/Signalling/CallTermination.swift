@@ -55,33 +55,70 @@ public struct CallTermination: Error, Sendable, Equatable {
     public init(status: Int, phrase: String, hasRung: Bool) {
         let reason: CallEndReason =
             switch status {
-            case 401, 403, 407: .forbidden
-            case 404, 410, 416, 484, 485, 604: .noSuchUser
-            case 408: hasRung ? .noAnswer : .timeout
+            case 401, 402, 403, 407, 428, 433, 436, 437, 438, 470, 494: .forbidden
+            case 404, 410, 414, 416, 484, 485, 604: .noSuchUser
+            case 408, 504: hasRung ? .noAnswer : .timeout
             case 480: .noAnswer
             case 486, 600: .busy
             case 487: .canceled
-            case 415, 488, 606: .media
-            case 603, 607: .declined
+            case 406, 415, 488, 493, 580, 606: .media
+            case 430: .network
+            case 603, 607, 608: .declined
             default: .failed
             }
         self.init(reason, sipStatus: status, phrase: phrase)
+    }
+
+    /// What the response that refuses our INVITE means. Where its status says little, the cause that a gateway has from
+    /// the telephone network decides (Reason, RFC 3326 and 6432).
+    init(refusal response: SIPMessage, status: Int, hasRung: Bool) {
+        let phrase = ReasonHeader(response)?.text ?? response.reason ?? ""
+        self.init(status: status, phrase: phrase, hasRung: hasRung)
+        if reason == .failed || status == 480, let cause = ReasonHeader.telephoneCause(in: response),
+            let better = CallEndReason(telephoneCause: cause)
+        {
+            reason = better
+        }
+    }
+}
+
+extension CallEndReason {
+    /// The reason for a cause of Q.850, as RFC 3398, section 8.2.6.1, groups them; nil for those that say no more than
+    /// that it failed.
+    init?(telephoneCause cause: Int) {
+        switch cause {
+        case 1, 2, 3, 22, 23, 28: self = .noSuchUser
+        case 17: self = .busy
+        case 18, 19, 20: self = .noAnswer
+        case 21: self = .declined
+        case 55, 57, 87: self = .forbidden
+        case 65, 70, 88: self = .media
+        case 102: self = .timeout
+        default: return nil
+        }
     }
 }
 
 /// The Reason header of RFC 3326: `SIP;cause=200;text="Call completed elsewhere"`.
 struct ReasonHeader {
+    /// So many values of one message are looked at.
+    private static let maximumValues = 8
+
     var protocolName: String
     var cause: Int?
     var text: String?
 
+    /// The value that says most: that of SIP, where there is one for each protocol.
     init?(_ message: SIPMessage) {
-        // A Reason value has the grammar of a header value with parameters, like a name-addr without the address. There
-        // may be one for each protocol; that of SIP says most.
-        let values = message.headers.values("Reason").map(Self.split).filter { $0.first?.isEmpty == false }
-        guard let parts = values.first(where: { $0.first?.uppercased() == "SIP" }) ?? values.first,
-            let name = parts.first
-        else { return nil }
+        let values = Self.all(in: message)
+        guard let best = values.first(where: { $0.protocolName == "SIP" }) ?? values.first else { return nil }
+        self = best
+    }
+
+    /// A Reason value has the grammar of a header value with parameters, like a name-addr without the address.
+    private init?(value: String) {
+        let parts = Self.split(value)
+        guard let name = parts.first, !name.isEmpty else { return nil }
         protocolName = name.uppercased()
         for part in parts.dropFirst() {
             let pair = part.split(separator: "=", maxSplits: 1)
@@ -95,11 +132,24 @@ struct ReasonHeader {
         }
     }
 
+    private static func all(in message: SIPMessage) -> [ReasonHeader] {
+        message.headers.values("Reason").prefix(maximumValues).compactMap { ReasonHeader(value: $0) }
+    }
+
+    /// The cause of the telephone network, where a message has one.
+    static func telephoneCause(in message: SIPMessage) -> Int? {
+        all(in: message).first { $0.protocolName == "Q.850" }?.cause
+    }
+
+    /// Whether a CANCEL says that another device took the call (RFC 3326, section 3.2; Q.850, cause 26).
+    static func saysAnsweredElsewhere(_ cancel: SIPMessage) -> Bool {
+        all(in: cancel).contains {
+            ($0.protocolName == "SIP" && $0.cause == 200) || ($0.protocolName == "Q.850" && $0.cause == 26)
+        }
+    }
+
     /// The SIP status that is the cause; causes of other protocols (Q.850) are none.
     var sipStatus: Int? { protocolName == "SIP" ? cause : nil }
-
-    /// Whether this reason of a CANCEL says that another device took the call (RFC 3326, section 3.2).
-    var saysAnsweredElsewhere: Bool { protocolName == "SIP" && cause == 200 }
 
     /// Splits at semicolons outside quoted strings and trims white space.
     private static func split(_ value: String) -> [String] {

@@ -38,6 +38,7 @@ extension UserAgent {
             // A BYE must not overtake the ACK (RFC 3261, 15): it waits, the user does not.
             call.phase = .closing
             call.hangUpWhenAcknowledged = true
+            call.byeReason = reason
             calls[handle] = call
         default:
             told = CallTermination(.hungUp, isLocal: true, phrase: "hung up here")
@@ -59,7 +60,12 @@ extension UserAgent {
         call.answer = nil
         call.noAnswerDeadline = nil
         call.hangUpWhenAcknowledged = false
-        call.awaitsAnswerInAck = false
+        call.timer = nil
+        call.waiting = []
+        call.outstanding = nil
+        // The 2xx to a re-INVITE of ours may still come, and wants its ACK.
+        call.change?.deadline = nil
+        call.change?.retryAt = nil
         call.needsBye = true
         call.byeReason = reason
         call.forgetDeadline = now + configuration.timers.transactionTimeout
@@ -68,16 +74,16 @@ extension UserAgent {
     }
 
     mutating func transmitBye(_ handle: CallHandle, at now: MonotonicTime) {
-        guard var call = calls[handle], var dialog = call.dialog, let path,
+        guard var call = calls[handle], var session = call.session, let path,
             isPathRegistered || (path.flow == call.flow && !call.hasRepeatedBye)
         else { return }
-        var bye = dialog.request(.bye, contact: nil)
+        var bye = session.dialog.request(.bye, contact: nil)
         bye.headers["User-Agent"] = configuration.userAgent
         if let reason = call.byeReason { bye.headers["Reason"] = reason }
-        call.dialog = dialog
+        call.session = session
         call.needsBye = false
         calls[handle] = call
-        legs[transactions.send(bye, over: currentFlow(of: call), sentBy: path.via, at: now)] = handle
+        sendUnqueued(bye, of: handle, at: now, over: path)
     }
 
     /// Reports the end of a leg that needs nothing more from the wire.
@@ -88,30 +94,37 @@ extension UserAgent {
 
     /// The leg whose dialog a message belongs to, closing ones included.
     func handle(for message: SIPMessage) -> CallHandle? {
-        calls.first { _, call in
-            call.callID == message.callID && call.dialog?.matches(message) ?? false
-        }?.key
+        calls.first { $0.value.matches(message) }?.key
     }
 
     mutating func receiveInDialog(_ request: SIPMessage, in id: TransactionID, at now: MonotonicTime) {
-        guard let handle = handle(for: request), var call = calls[handle], var dialog = call.dialog else {
+        let tag = request.from?.tag ?? ""
+        guard let handle = handle(for: request), var session = calls[handle]?[remoteTag: tag],
+            calls[handle]?.phase != .closing || request.method == .bye
+        else {
             refuse(request, in: id, status: 481, at: now)
             return
         }
-        guard dialog.accepts(request) else {
+        guard session.dialog.accepts(request) else {
             refuse(request, in: id, status: 500, reason: "Out of order", at: now)
             return
         }
-        call.dialog = dialog
-        calls[handle] = call
-        guard !requiresExtension(request, in: id, at: now) else { return }
+        session.note(abilitiesIn: request)
+        calls[handle]?[remoteTag: tag] = session
+        guard !requiresExtension(request, in: id, at: now),
+            let request = readable(request, in: id, at: now)
+        else { return }
         switch request.method {
         case .some(.bye):
             receiveBye(request, in: id, of: handle, at: now)
         case .some(.invite):
             receiveReinvite(request, in: id, of: handle, at: now)
+        case .some(.update):
+            receiveUpdate(request, in: id, of: handle, at: now)
+        case .some(.prack):
+            receivePrack(request, in: id, of: handle, at: now)
         case .some(.options):
-            answerOptions(request, in: id, localTag: call.localTag, at: now)
+            answerOptions(request, in: id, localTag: session.dialog.localTag, at: now)
         case .some(.info):
             receiveInfo(request, in: id, of: handle, at: now)
         case .some(.refer):
@@ -128,6 +141,16 @@ extension UserAgent {
     ) {
         guard let call = calls[handle] else { return }
         transactions.respond(ownResponse(to: bye, status: 200, localTag: call.localTag), in: id, at: now)
+        if call.phase == .early, call.direction == .outgoing {
+            // A device that rang ends its dialog: no longer allowed to (15), but clear. The INVITE goes on.
+            let tag = bye.from?.tag ?? ""
+            let wasHeard = call[remoteTag: tag]?.hasEarlyMedia ?? false
+            calls[handle]?[remoteTag: tag]?.hasEnded = true
+            if wasHeard, let fork = call[remoteTag: tag], !fork.hasEnded {
+                emit(.call(handle, .earlyMediaEnded(fork: fork.fork)))
+            }
+            return
+        }
         if call.phase == .early {
             // The caller ends an early dialog with BYE (15.1.2): the INVITE is answered as if cancelled.
             transactions.respond(
@@ -144,57 +167,6 @@ extension UserAgent {
                     call.phase == .early ? .canceled : .hungUp, sipStatus: reason?.sipStatus,
                     phrase: reason?.text ?? "the other side hung up"))
         }
-    }
-
-    private mutating func receiveReinvite(
-        _ invite: SIPMessage, in id: TransactionID, of handle: CallHandle, at now: MonotonicTime
-    ) {
-        guard var call = calls[handle], call.phase != .closing else {
-            refuse(invite, in: id, status: 481, at: now)
-            return
-        }
-        guard call.phase != .early else {
-            // The first INVITE has no final response yet (14.2).
-            var response = ownResponse(to: invite, status: 500, localTag: call.localTag)
-            response.headers["Retry-After"] = String(random.next() % 11)
-            transactions.respond(response, in: id, at: now)
-            return
-        }
-        guard var negotiation = call.negotiation, call.answer == nil, !negotiation.hasPendingOffer else {
-            refuse(invite, in: id, status: 491, at: now)
-            return
-        }
-        guard !refusesBody(of: invite, in: id, at: now) else { return }
-        var response = ownResponse(to: invite, status: 200, localTag: call.localTag)
-        response.contentType = "application/sdp"
-        if invite.body.isEmpty {
-            response.body = negotiation.makeOffer()
-            call.awaitsAnswerInAck = true
-        } else {
-            do {
-                let (answer, audio) = try negotiation.receiveOffer(
-                    invite.body, direction: call.isHeld ? .sendonly : .sendrecv)
-                response.body = answer
-                if audio != call.media {
-                    call.media = audio
-                    emit(.call(handle, .mediaChanged(audio)))
-                }
-                if call.isHeldByPeer == audio.direction.sends {
-                    call.isHeldByPeer = !audio.direction.sends
-                    emit(.call(handle, .holdChanged(local: call.isHeld, remote: call.isHeldByPeer)))
-                }
-            } catch {
-                refuse(invite, in: id, status: error.status, at: now)
-                return
-            }
-        }
-        call.negotiation = negotiation
-        call.answer = AnswerRepetition(
-            response: response, transaction: id, interval: configuration.timers.t1,
-            next: now + configuration.timers.t1, deadline: now + configuration.timers.transactionTimeout)
-        calls[handle] = call
-        legs[id] = handle
-        transactions.respond(response, in: id, at: now)
     }
 
     /// Cancels an outgoing call that nobody answered; it ends with `noAnswer`, or `timeout` when nothing rang.
@@ -222,8 +194,10 @@ extension UserAgent {
             ringAgain(handle, at: now)
             return
         }
+        provisionalTimeout(handle, at: now)
         changeTimeout(handle, at: now)
         transferTimeout(handle, at: now)
+        sessionTimeout(handle, at: now)
         guard var call = calls[handle], var answer = call.answer, answer.next <= now else { return }
         if answer.deadline <= now {
             let wasTold = call.phase == .closing

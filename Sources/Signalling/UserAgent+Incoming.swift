@@ -23,26 +23,31 @@ extension UserAgent {
 
     /// Answers a request that requires an extension that we do not have with 420 (8.2.2.3).
     mutating func requiresExtension(_ request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
-        let required = request.headers.values("Require").filter { !Self.isSupported($0) }
+        let unknown = request.headers.values("Require").filter { !Self.extensions.contains($0.lowercased()) }
         // A BYE is obeyed however it is written.
-        guard !required.isEmpty, request.method != .bye else { return false }
+        guard !unknown.isEmpty, request.method != .bye else { return false }
         let tag = request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil
         var response = request.response(status: 420, toTag: tag)
-        response.headers["Unsupported"] = required.joined(separator: ", ")
+        response.headers["Unsupported"] = unknown.joined(separator: ", ")
         transactions.respond(response, in: id, at: now)
         return true
     }
 
-    /// Answers a body that is no plain session description with 415, and says what would be one (21.4.13).
-    mutating func refusesBody(of request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
-        guard !request.body.isEmpty, !isSDP(request) else { return false }
+    /// The request with its session description as the whole body; nil when it holds something else that must be
+    /// understood, and has been answered with 415, which says what would be (21.4.13).
+    mutating func readable(_ request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> SIPMessage? {
+        guard let method = request.method, Self.sessionMethods.contains(method) else { return request }
+        if let reduced = request.reducedToSession() { return reduced }
         let tag = request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil
         var response = request.response(status: 415, toTag: tag)
         response.headers["Accept"] = "application/sdp"
         response.headers["Accept-Encoding"] = "identity"
         transactions.respond(response, in: id, at: now)
-        return true
+        return nil
     }
+
+    /// Requests whose body is a session description.
+    private static let sessionMethods: Set<SIPMethod> = [.invite, .update, .prack]
 
     mutating func refuse(
         _ request: SIPMessage, in id: TransactionID, status: Int, reason: String? = nil,
@@ -69,13 +74,14 @@ extension UserAgent {
             refuse(invite, in: id, status: 486, reason: "Busy Here", at: now)
             return
         }
+        guard !refusesTimer(of: invite, in: id, at: now) else { return }
         let localTag = random.hexadecimal(bits: 64)
         guard let from = invite.from, let dialog = try? SIPDialog(asServerFor: invite, localTag: localTag) else {
             refuse(invite, in: id, status: 400, reason: "Missing Contact", at: now)
             return
         }
         // An offer that cannot be met is refused before anything rings; where media will be received is not known yet.
-        guard !refusesBody(of: invite, in: id, at: now) else { return }
+        guard let invite = readable(invite, in: id, at: now) else { return }
         if !invite.body.isEmpty {
             var trial = OfferAnswer(
                 sessionID: 1, capabilities: configuration.capabilities,
@@ -90,7 +96,10 @@ extension UserAgent {
         let handle = makeHandle()
         var call = Call(
             handle: handle, direction: .incoming, flow: flow, invite: invite, transaction: id, localTag: localTag)
-        call.dialog = dialog
+        var session = CallDialog(
+            dialog: dialog, fork: 0, negotiation: nil, offer: invite.body.isEmpty ? .none : .received)
+        session.note(abilitiesIn: invite)
+        call.session = session
         call.hasRung = true
         let limit = invite.expires.map { min(.seconds(max(0, $0)), configuration.incomingRingTimeout) }
         call.noAnswerDeadline = now + (limit ?? configuration.incomingRingTimeout)
@@ -99,9 +108,7 @@ extension UserAgent {
         if replaced == nil { call.nextRing = now + Self.ringInterval }
         calls[handle] = call
         legs[id] = handle
-        if replaced == nil {
-            transactions.respond(ownResponse(to: invite, status: 180, localTag: localTag), in: id, at: now)
-        }
+        if replaced == nil { ring(handle, at: now) }
         emit(
             .call(
                 handle,
@@ -119,8 +126,7 @@ extension UserAgent {
         guard var call = calls[handle], call.direction == .incoming, call.phase == .early else { return }
         call.nextRing = now + Self.ringInterval
         calls[handle] = call
-        transactions.respond(
-            ownResponse(to: call.invite, status: 180, localTag: call.localTag), in: call.inviteTransaction, at: now)
+        ring(handle, at: now)
     }
 
     /// It rang here for as long as the caller asked for (Expires, 13.3.1), or longer than any caller waits.
@@ -130,14 +136,6 @@ extension UserAgent {
         transactions.respond(
             ownResponse(to: call.invite, status: status, localTag: call.localTag), in: call.inviteTransaction, at: now)
         end(handle, CallTermination(.noAnswer, sipStatus: status, phrase: "nobody answered here"))
-    }
-
-    private func isSDP(_ message: SIPMessage) -> Bool {
-        guard let type = message.contentType?.split(separator: ";", maxSplits: 1).first,
-            type.filter({ !$0.isWhitespace }).lowercased() == "application/sdp"
-        else { return false }
-        let encoding = message.headers["Content-Encoding"]?.lowercased() ?? "identity"
-        return encoding == "identity"
     }
 
     /// Headers of the application travel as `X-` headers; what SIP itself means is not theirs.
@@ -151,52 +149,72 @@ extension UserAgent {
 
     func ownResponse(to request: SIPMessage, status: Int, reason: String? = nil, localTag: String) -> SIPMessage {
         var response = request.response(status: status, reason: reason, toTag: localTag)
-        if let path, request.method == .invite, status < 300 {
+        if let path, request.method == .invite || request.method == .update, status < 300 {
             response.contacts = [path.contact(user: configuration.user)]
             response.headers["Allow"] = Self.allowedMethods
+            response.headers["Supported"] = Self.extensions.joined(separator: ", ")
         }
         response.headers["User-Agent"] = configuration.userAgent
         return response
     }
 
-    /// Answers an incoming call; `.answered` follows at once, since the callee may send from now on.
-    public mutating func answer(_ handle: CallHandle, media: LocalMedia, at now: MonotonicTime) {
-        guard var call = calls[handle], call.direction == .incoming, call.phase == .early else { return }
+    /// Answers an incoming call; `.answered` follows at once, since the callee may send from now on, unless the offer is
+    /// ours (then with the caller's answer) or the caller has not acknowledged early media yet.
+    ///
+    /// - Parameter headers: application headers to send with the answer; the caller has checked names and sizes.
+    public mutating func answer(
+        _ handle: CallHandle, media: LocalMedia, headers: [(name: String, value: String)] = [], at now: MonotonicTime
+    ) {
+        guard var call = calls[handle], call.direction == .incoming, call.phase == .early, var session = call.session
+        else { return }
         guard isReplacementWanted(call) else {
             refuse(call.invite, in: call.inviteTransaction, status: 481, at: now)
             end(handle, CallTermination(.canceled, isLocal: true, phrase: "the call that it replaces is over"))
             settle(at: now)
             return
         }
-        var negotiation = OfferAnswer(
-            sessionID: random.next() >> 2, capabilities: configuration.capabilities, local: media)
-        var response = ownResponse(to: call.invite, status: 200, localTag: call.localTag)
-        response.contentType = "application/sdp"
-        if call.invite.body.isEmpty {
-            response.body = negotiation.makeOffer()
-            call.awaitsAnswerInAck = true
-        } else {
-            do {
-                let (answer, audio) = try negotiation.receiveOffer(call.invite.body)
-                response.body = answer
-                call.media = audio
-            } catch {
-                refuse(call.invite, in: call.inviteTransaction, status: error.status, at: now)
-                end(handle, CallTermination(.media, sipStatus: error.status, phrase: error.reason))
-                settle(at: now)
-                return
-            }
+        if !headers.isEmpty { call.answerHeaders = headers }
+        guard call.provisionals?.holdsUnacknowledgedSession != true else {
+            call.pendingAnswer = media
+            call.noAnswerDeadline = nil
+            calls[handle] = call
+            return
         }
-        call.negotiation = negotiation
+        if session.negotiation == nil {
+            session.negotiation = OfferAnswer(
+                sessionID: random.next() >> 2, capabilities: configuration.capabilities, local: media)
+        }
+        var response = ownResponse(to: call.invite, status: 200, localTag: call.localTag)
+        for header in call.answerHeaders { response.headers.append(header.name, header.value) }
+        do throws(SDPNegotiationError) {
+            switch session.offer {
+            case .received: response.body = try session.receiveOffer(call.invite.body, direction: .sendrecv).answer
+            case .none: response.body = session.makeOffer(in: .answer) ?? []
+            case .agreed, .offered: break  // a reliable 183 had the answer
+            }
+        } catch {
+            refuse(call.invite, in: call.inviteTransaction, status: error.status, at: now)
+            end(handle, CallTermination(.media, sipStatus: error.status, phrase: error.reason))
+            settle(at: now)
+            return
+        }
+        if !response.body.isEmpty { response.contentType = "application/sdp" }
+        session.dialog.confirm()
+        call.session = session
         call.phase = .answering
         call.noAnswerDeadline = nil
         call.nextRing = nil
-        call.answer = AnswerRepetition(
+        call.provisionals?.stop()
+        calls[handle] = call
+        acceptTimer(of: call.invite, in: &response, of: handle, at: now)
+        calls[handle]?.answer = AnswerRepetition(
             response: response, transaction: call.inviteTransaction, interval: configuration.timers.t1,
             next: now + configuration.timers.t1, deadline: now + configuration.timers.transactionTimeout)
         transactions.respond(response, in: call.inviteTransaction, at: now)
-        calls[handle] = call
-        if let audio = call.media { emit(.call(handle, .answered(audio))) }
+        if session.offer == .agreed, let audio = session.media {
+            tell(audio, of: handle)
+            noteHold(of: handle, remote: !audio.direction.sends)
+        }
         endReplaced(by: call, at: now)
         settle(at: now)
     }
@@ -206,7 +224,7 @@ extension UserAgent {
         transactions.respond(
             ownResponse(to: call.invite, status: 487, localTag: call.localTag), in: call.inviteTransaction, at: now)
         let reason = ReasonHeader(cancel)
-        if reason?.saysAnsweredElsewhere ?? false {
+        if ReasonHeader.saysAnsweredElsewhere(cancel) {
             end(handle, CallTermination(.otherDeviceAnswered, phrase: reason?.text ?? "answered elsewhere"))
         } else {
             end(handle, CallTermination(.canceled, phrase: reason?.text ?? "the caller gave up"))
@@ -217,35 +235,37 @@ extension UserAgent {
         guard let handle = handle(for: ack), var call = calls[handle], let answer = call.answer,
             ack.cseq?.number == answer.response.cseq?.number
         else { return }
-        let isFirst = answer.transaction == call.inviteTransaction
         call.answer = nil
         if call.phase == .answering { call.phase = .confirmed }
-        if call.awaitsAnswerInAck {
-            call.awaitsAnswerInAck = false
-            guard var negotiation = call.negotiation, let audio = try? negotiation.receiveAnswer(ack.body) else {
-                calls[handle] = call
-                if call.phase != .closing {
-                    emit(.call(handle, .ended(CallTermination(.media, phrase: "the ACK carries no usable answer"))))
-                }
-                sendBye(handle, reason: nil, at: now)
-                return
-            }
-            let isNew = audio != call.media
-            call.negotiation = negotiation
-            call.media = audio
-            if call.phase != .closing {
-                if isFirst {
-                    emit(.call(handle, .answered(audio)))
-                } else if isNew {
-                    emit(.call(handle, .mediaChanged(audio)))
-                }
-            }
-        }
         calls[handle] = call
+        if call.session?.offer == .offered(in: .answer) {
+            receiveAnswer(inAck: ack, of: handle, at: now)
+        }
         if call.hangUpWhenAcknowledged {
-            sendBye(handle, reason: nil, at: now)
+            sendBye(handle, reason: call.byeReason, at: now)
         } else {
             proceed(handle, at: now)
         }
+    }
+
+    /// The ACK has the answer to the offer in our 2xx; without one there is no call.
+    private mutating func receiveAnswer(inAck ack: SIPMessage, of handle: CallHandle, at now: MonotonicTime) {
+        guard let call = calls[handle], var session = call.session else { return }
+        let body = ack.reducedToSession()?.body ?? []
+        guard let audio = try? session.receiveAnswer(body) else {
+            if call.toldMedia != nil, body.isEmpty {
+                // The peer only wanted to see our offer: the session is as it was.
+                calls[handle]?.session?.abandonOffer()
+                return
+            }
+            if call.phase != .closing {
+                emit(.call(handle, .ended(CallTermination(.media, phrase: "the ACK carries no usable answer"))))
+            }
+            sendBye(handle, reason: nil, at: now)
+            return
+        }
+        calls[handle]?.session = session
+        tell(audio, of: handle)
+        noteHold(of: handle, remote: !audio.direction.sends)
     }
 }

@@ -158,7 +158,7 @@ public struct UserAgent: Sendable {
                 transactionFailed(id, request: request, of: handle, failure: failure, at: now)
             }
         case .terminated(let id):
-            legs[id] = nil
+            if let handle = legs.removeValue(forKey: id) { calls[handle]?.unqueued[id] = nil }
             answeredInvites[id] = nil
         }
     }

@@ -29,6 +29,10 @@ public struct UserAgentConfiguration: Sendable {
     public var acceptsTransfers = false
     /// How often one call may be redirected (3xx); 0 turns redirects off, more than 5 count as 5.
     public var maximumRedirects = 5
+    /// How long a call may live without a sign of life; asked for in each call (RFC 4028), nil asks for nothing.
+    public var sessionExpires: Duration? = .seconds(1_800)
+    /// The smallest such time that is accepted from others; 90 s at least.
+    public var minimumSessionExpires: Duration = .seconds(90)
     /// Timer values; tests shorten nothing, they simulate time.
     public var timers = SIPTimerSettings()
 
@@ -117,6 +121,8 @@ public enum CallEvent: Sendable {
     case earlyMedia(NegotiatedAudio, fork: Int)
     /// That device has given up; nothing more comes from it.
     case earlyMediaEnded(fork: Int)
+    /// Application headers that the callee sent with its answer, which follows.
+    case answerHeaders([String: String])
     /// The call is answered; media as agreed.
     case answered(NegotiatedAudio)
     /// The media changed within the call (re-INVITE): hold, resume, a new address.

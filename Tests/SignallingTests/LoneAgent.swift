@@ -168,4 +168,46 @@ struct LoneAgent {
         }
         return (record(handle), try #require(sent.last { $0.method == .invite }))
     }
+
+    /// An outgoing call that was answered: our INVITE, and the dialog's tags.
+    mutating func answered(
+        _ change: (inout SIPMessage) -> Void = { _ in }
+    ) throws -> (record: CallRecord, invite: SIPMessage) {
+        let (record, invite) = try calling()
+        var answer = response(200, to: invite, tag: "peer", body: Self.offer)
+        change(&answer)
+        try receive(answer)
+        #expect(record.isAnswered)
+        return (record, invite)
+    }
+
+    /// A request of the callee within an outgoing call of ours.
+    mutating func requestBack(
+        _ method: SIPMethod, in invite: SIPMessage, tag: String = "peer", sequence: UInt32? = nil, body: String? = nil
+    ) -> SIPMessage {
+        var request = request(
+            method, callID: invite.callID ?? "", fromTag: tag, toTag: invite.from?.tag, sequence: sequence, body: body)
+        request.from = invite.to
+        request.from?.tag = tag
+        request.to = invite.from
+        return request
+    }
+
+    /// A reliable provisional response.
+    func reliable(
+        _ status: Int, number: UInt32, to request: SIPMessage, tag: String = "peer", body: String? = nil
+    ) -> SIPMessage {
+        var response = response(status, to: request, tag: tag, body: body)
+        response.headers["Require"] = "100rel"
+        response.rseq = number
+        return response
+    }
+
+    func last(_ method: SIPMethod) -> SIPMessage? { sent.last { $0.method == method } }
+
+    func all(_ method: SIPMethod) -> [SIPMessage] { sent.filter { $0.method == method } }
+}
+
+extension SIPMessage {
+    var text: String { String(decoding: body, as: UTF8.self) }
 }

@@ -131,6 +131,12 @@ public struct SIPDialog: Sendable, Equatable {
         isEarly = false
     }
 
+    /// Takes the next CSeq number, for a request that is made from an earlier one.
+    public mutating func takeSequence() -> UInt32 {
+        localSequence = min(localSequence, UInt32(Int32.max) - 1) + 1  // CSeq numbers are below 2^31
+        return localSequence
+    }
+
     /// Counts a request that was sent again with a higher CSeq number, for example after a challenge.
     public mutating func advanceLocalSequence(to number: UInt32) {
         localSequence = max(localSequence, number)
@@ -145,8 +151,7 @@ extension SIPDialog {
     ///
     /// - Parameter contact: for requests that need one: INVITE, UPDATE, SUBSCRIBE, NOTIFY, REFER.
     public mutating func request(_ method: SIPMethod, contact: SIPAddress? = nil) -> SIPMessage {
-        localSequence = min(localSequence, UInt32(Int32.max) - 1) + 1  // CSeq numbers are below 2^31
-        var message = skeleton(method, sequence: localSequence)
+        var message = skeleton(method, sequence: takeSequence())
         if let contact { message.contacts = [contact] }
         return message
     }
