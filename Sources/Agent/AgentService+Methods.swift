@@ -117,7 +117,11 @@ extension AgentService {
         var media = try parameters.media()
         media.recording = media.recording ?? recordingPath(for: call)
         call.media = media
-        call.answer()
+        do {
+            try call.answer(headers: parameters.headers ?? [:])
+        } catch let error as SinchError {
+            throw CommandFailure(error)
+        }
         return JSONConversion.value(CallReport(call))
     }
 

@@ -34,8 +34,10 @@ public struct CallReport: Codable, Sendable {
     public var media: MediaStatistics?
     /// The stereo recording.
     public var recording: String?
-    /// Application headers.
+    /// Application headers of the caller.
     public var headers: [String: String]?
+    /// Application headers that the callee sent with its answer.
+    public var answerHeaders: [String: String]?
 
     /// How a call ended.
     public struct End: Codable, Sendable {
@@ -69,6 +71,8 @@ public struct CallReport: Codable, Sendable {
         heldByRemote = call.isHeldByRemote ? true : nil
         previous = call.previousCall?.callId
         headers = call.headers.isEmpty ? nil : call.headers
+        let answered = call.direction == .outgoing ? call.remoteHeaders : [:]
+        answerHeaders = answered.isEmpty ? nil : answered
         recording = call.media.recording
         self.media = media ?? (call.state == .ended && call.lastStatistics.packetsSent > 0 ? call.lastStatistics : nil)
         let passed: [(String, Date?)] = [

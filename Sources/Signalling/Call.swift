@@ -85,6 +85,8 @@ struct Call: Sendable {
     var transfer: OwnTransfer?
     /// The transfer of us that the other side asked for.
     var referral: Referral?
+    /// Callee: application headers for the 2xx.
+    var answerHeaders: [(name: String, value: String)] = []
     /// The call whose place this one takes when it is answered.
     var replaces: CallHandle?
     /// Outgoing: where the call was redirected to.

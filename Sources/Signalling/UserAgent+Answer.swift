@@ -51,6 +51,8 @@ extension UserAgent {
         startTimer(of: handle, from: response, at: now)
         switch agreement {
         case .success(let audio):
+            let headers = Self.applicationHeaders(of: response)
+            if !headers.isEmpty { emit(.call(handle, .answerHeaders(headers))) }
             tell(audio, of: handle)
             noteHold(of: handle, remote: !audio.direction.sends)
             proceed(handle, at: now)

@@ -6,14 +6,11 @@ extension UserAgent {
     /// Bodies that we read.
     static let acceptedTypes = "application/sdp, \(SIPDTMFBody.accepted), message/sipfrag"
 
+    /// Methods that are served.
     static let allowedMethods = "INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, REFER, NOTIFY"
-    /// Extensions that a request may require.
-    static let supportedExtensions = "100rel, 199, timer, replaces, norefersub"
 
-    /// Whether an extension is among them.
-    static func isSupported(_ extension: String) -> Bool {
-        supportedExtensions.split(separator: ", ").contains { $0 == `extension`.lowercased() }
-    }
+    /// Extensions of SIP that we know, as option tags: a request may require them.
+    static let extensions = ["100rel", "199", "norefersub", "replaces", "timer"]
 
     /// What an OPTIONS is answered with.
     mutating func answerOptions(_ request: SIPMessage, in id: TransactionID, localTag: String, at now: MonotonicTime) {
@@ -23,7 +20,7 @@ extension UserAgent {
         response.headers["Accept-Encoding"] = "identity"
         response.headers["Accept-Language"] = "en"
         response.headers["Allow-Events"] = "refer"
-        response.headers["Supported"] = Self.supportedExtensions
+        response.headers["Supported"] = Self.extensions.joined(separator: ", ")
         transactions.respond(response, in: id, at: now)
     }
 

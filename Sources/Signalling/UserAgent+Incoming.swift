@@ -23,7 +23,7 @@ extension UserAgent {
 
     /// Answers a request that requires an extension that we do not have with 420 (8.2.2.3).
     mutating func requiresExtension(_ request: SIPMessage, in id: TransactionID, at now: MonotonicTime) -> Bool {
-        let unknown = request.headers.values("Require").filter { !Self.isSupported($0) }
+        let unknown = request.headers.values("Require").filter { !Self.extensions.contains($0.lowercased()) }
         // A BYE is obeyed however it is written.
         guard !unknown.isEmpty, request.method != .bye else { return false }
         let tag = request.to?.tag == nil ? random.hexadecimal(bits: 64) : nil
@@ -165,7 +165,7 @@ extension UserAgent {
         if let path, request.method == .invite || request.method == .update, status < 300 {
             response.contacts = [dialogContact(over: path)]
             response.headers["Allow"] = Self.allowedMethods
-            response.headers["Supported"] = Self.supportedExtensions
+            response.headers["Supported"] = Self.extensions.joined(separator: ", ")
         }
         response.headers["User-Agent"] = configuration.userAgent
         return response
@@ -173,7 +173,11 @@ extension UserAgent {
 
     /// Answers an incoming call; `.answered` follows at once, since the callee may send from now on, unless the offer is
     /// ours (then with the caller's answer) or the caller has not acknowledged early media yet.
-    public mutating func answer(_ handle: CallHandle, media: LocalMedia, at now: MonotonicTime) {
+    ///
+    /// - Parameter headers: application headers to send with the answer; the caller has checked names and sizes.
+    public mutating func answer(
+        _ handle: CallHandle, media: LocalMedia, headers: [(name: String, value: String)] = [], at now: MonotonicTime
+    ) {
         guard var call = calls[handle], call.direction == .incoming, call.phase == .early, var session = call.session
         else { return }
         guard isReplacementWanted(call) else {
@@ -182,6 +186,7 @@ extension UserAgent {
             settle(at: now)
             return
         }
+        if !headers.isEmpty { call.answerHeaders = headers }
         guard call.provisionals?.holdsUnacknowledgedSession != true else {
             call.pendingAnswer = media
             call.noAnswerDeadline = nil
@@ -193,6 +198,7 @@ extension UserAgent {
                 sessionID: random.next() >> 2, capabilities: configuration.capabilities, local: media)
         }
         var response = ownResponse(to: call.invite, status: 200, localTag: call.localTag)
+        for header in call.answerHeaders { response.headers.append(header.name, header.value) }
         do throws(SDPNegotiationError) {
             switch session.offer {
             case .received: response.body = try session.receiveOffer(call.invite.body, direction: .sendrecv).answer

@@ -61,7 +61,7 @@ extension UserAgent {
     /// What a message that sets up or changes a session says about us.
     func addAbilities(to message: inout SIPMessage) {
         message.headers["Allow"] = Self.allowedMethods
-        message.headers["Supported"] = Self.supportedExtensions
+        message.headers["Supported"] = Self.extensions.joined(separator: ", ")
         message.headers["User-Agent"] = configuration.userAgent
     }
 

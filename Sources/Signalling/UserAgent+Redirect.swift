@@ -22,7 +22,7 @@ extension UserAgent {
     mutating func redirect(
         _ response: SIPMessage, status: Int, of handle: CallHandle, at now: MonotonicTime
     ) -> Bool {
-        guard var call = calls[handle], call.phase == .early, call.direction == .outgoing, let path,
+        guard var call = calls[handle], call.phase == .early, call.direction == .outgoing, path != nil,
             let current = call.invite.requestURI
         else { return false }
         call.redirection.tried.insert(Self.key(current))
@@ -40,17 +40,13 @@ extension UserAgent {
         call.redirection.tried.insert(Self.key(target))
         var invite = call.invite
         invite.requestURI = target
-        invite.cseq = SIPCSeq(number: (invite.cseq?.number ?? 0) &+ 1, method: .invite)
+        invite.cseq = SIPCSeq(number: min(invite.cseq?.number ?? 0, UInt32(Int32.max) - 1) + 1, method: .invite)
         // Credentials were for the address before.
         invite.headers.remove("Authorization")
         invite.headers.remove("Proxy-Authorization")
-        invite.vias = []
-        let id = transactions.send(invite, over: path.flow, sentBy: path.via, at: now)
-        call.invite = invite
-        call.inviteTransaction = id
         call.inviteAttempts = 1
         calls[handle] = call
-        legs[id] = handle
+        resendInvite(invite, of: handle, at: now)
         return true
     }
 

@@ -19,7 +19,9 @@ extension UserAgent {
         guard invite.hasReplaces else { return .none }
         guard let replaces = invite.replaces else { return .refusal(400) }
         guard
-            let (handle, call) = calls.first(where: { _, call in call.dialog.map(replaces.names) ?? false })
+            let (handle, call) = calls.first(where: { _, call in
+                (call.forks + [call.session].compactMap(\.self)).contains { replaces.names($0.dialog) }
+            })
         else { return .refusal(481) }
         switch call.phase {
         case .closing: return .refusal(603)

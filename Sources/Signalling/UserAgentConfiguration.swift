@@ -120,6 +120,8 @@ public enum CallEvent: Sendable {
     case keysSent
     /// A key was refused by the other side, or could not be sent; those after it were not sent.
     case keysFailed(CallTermination)
+    /// Application headers that the callee sent with its answer, which follows.
+    case answerHeaders([String: String])
     /// The call is over. Nothing about it follows.
     case ended(CallTermination)
 }

@@ -74,7 +74,7 @@ extension ClientCore {
         drain()
     }
 
-    func answer(_ call: SinchCall) {
+    func answer(_ call: SinchCall, headers: [String: String] = [:]) {
         guard let (handle, session) = find(call), call.direction == .incoming, session.port == nil,
             let path = agent.path
         else { return }
@@ -82,7 +82,8 @@ extension ClientCore {
             let port = try MediaPort(host: path.local.host)
             sessions[handle]?.port = port
             sessions[handle]?.options = call.media
-            agent.answer(handle, media: port.local, at: loop.now)
+            let headers = headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+            agent.answer(handle, media: port.local, headers: headers, at: loop.now)
         } catch {
             agent.hangUp(
                 handle, status: 500, termination: CallTermination(.media, isLocal: true, phrase: error.message),
@@ -123,6 +124,7 @@ extension ClientCore {
         case .rang: sessions[handle]?.call.advance(to: .ringing)
         case .earlyMedia(let audio, let fork): hearEarly(audio, fork: fork, of: handle)
         case .earlyMediaEnded(let fork): earlyMediaEnded(fork: fork, of: handle)
+        case .answerHeaders(let headers): sessions[handle]?.call.setRemoteHeaders(headers)
         case .answered(let audio):
             sessions[handle]?.call.advance(to: .answered)
             useMedia(audio, of: handle)

@@ -53,6 +53,7 @@ public final class SinchCall: Sendable {
         var lastStatistics = MediaStatistics()
         var deviceError: AudioError?
         var wasPlaced = false
+        var remoteHeaders: [String: String] = [:]
         var isOnHold = false
         var isHeldByRemote = false
     }
@@ -134,6 +135,11 @@ public final class SinchCall: Sendable {
         set { mutable.withLock { $0.wasPlaced = newValue } }
     }
 
+    /// Application headers of the other side: the caller's as in `headers`, or those that the callee sent with its answer.
+    public var remoteHeaders: [String: String] {
+        direction == .incoming ? headers : mutable.withLock { $0.remoteHeaders }
+    }
+
     /// Whether this side put the call on hold: nothing is sent or heard.
     public var isOnHold: Bool { mutable.withLock { $0.isOnHold } }
 
@@ -143,6 +149,14 @@ public final class SinchCall: Sendable {
     /// Answers an incoming call; does nothing in any other state.
     public func answer() {
         core.perform { $0.answer(self) }
+    }
+
+    /// Answers an incoming call, with application headers that the caller can read.
+    ///
+    /// - Throws: `SinchError` with code `invalidArgument` for headers that break the rules of call headers.
+    public func answer(headers: [String: String]) throws {
+        try Identifiers.checkHeaders(headers)
+        core.perform { $0.answer(self, headers: headers) }
     }
 
     /// Ends the call in whatever state: hangs up, cancels, or declines an unanswered incoming call.
@@ -200,6 +214,10 @@ public final class SinchCall: Sendable {
         callBack { [self] in
             if let delegate { work(delegate) }
         }
+    }
+
+    func setRemoteHeaders(_ headers: [String: String]) {
+        mutable.withLock { $0.remoteHeaders = headers }
     }
 
     /// Notes who holds the call, and tells the delegate what has changed.

@@ -43,6 +43,8 @@ final class CallRecord {
         case .transferProgress(let status): events.append("transferProgress \(status)")
         case .transferred: events.append("transferred")
         case .transferFailed(let termination): events.append("transferFailed \(termination.reason)")
+        case .answerHeaders(let headers):
+            events.append("headers " + headers.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined())
         case .transferRequested(let request):
             events.append("transferRequested \(request.target)")
             transferRequest = request

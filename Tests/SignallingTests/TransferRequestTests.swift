@@ -24,7 +24,7 @@ struct TransferRequestTests {
         let (record, tag) = try lone.established()
         #expect(statuses(try refer(&lone, tag, to: "<sip:carol@example.org>")) == [603])
         #expect(record.events.last == "answered")
-        #expect(lone.sent(.notify).isEmpty)
+        #expect(lone.all(.notify).isEmpty)
     }
 
     @Test(
@@ -37,7 +37,7 @@ struct TransferRequestTests {
         let (record, tag) = try lone.established()
         #expect(statuses(try refer(&lone, tag, to: target)) == [status])
         #expect(record.events.last == "answered")
-        #expect(lone.sent(.notify).isEmpty)
+        #expect(lone.all(.notify).isEmpty)
     }
 
     @Test func thisMachineIsNoTargetForOthers() throws {
@@ -56,7 +56,7 @@ struct TransferRequestTests {
             headers: [("Referred-By", "<sip:alice@example.org>"), ("Require", "norefersub")])
         #expect(statuses(answers) == [202])
         #expect(answers.first?.contacts.isEmpty == false)
-        let first = try #require(lone.sent(.notify).first)
+        let first = try #require(lone.all(.notify).first)
         #expect(SIPStatusFragment(parsing: first.body)?.status == 100)
         #expect(first.event?.isNamed("refer") == true)
         #expect(first.subscriptionState?.isNamed("active") == true)
@@ -64,24 +64,24 @@ struct TransferRequestTests {
         // A second one has to wait.
         #expect(statuses(try refer(&lone, tag, to: "<sip:dave@example.org>")) == [491])
         let new = lone.act { $0.followTransfer(record.handle, media: LoneAgent.media, at: $1) }
-        let invite = try #require(lone.sent(.invite).last)
+        let invite = try #require(lone.all(.invite).last)
         #expect(invite.requestURI?.description == "sip:carol@example.org")
         #expect(invite.replaces == SIPReplaces(callID: "x", toTag: "a", fromTag: "b"))
         #expect(invite.referredBy?.uri.user == "alice")
         #expect(invite.headers["Subject"] == nil)
         // Reports go out one after the other.
         try lone.receive(lone.response(180, to: invite, tag: "c"))
-        #expect(lone.sent(.notify).count == 1)
+        #expect(lone.all(.notify).count == 1)
         try lone.receive(lone.response(200, to: first))
-        #expect(lone.sent(.notify).count == 2)
-        try lone.receive(lone.response(200, to: lone.sent(.notify)[1]))
+        #expect(lone.all(.notify).count == 2)
+        try lone.receive(lone.response(200, to: lone.all(.notify)[1]))
         try lone.receive(lone.response(200, to: invite, tag: "c", body: LoneAgent.offer))
-        let last = try #require(lone.sent(.notify).last)
+        let last = try #require(lone.all(.notify).last)
         #expect(SIPStatusFragment(parsing: last.body)?.status == 200)
         #expect(last.subscriptionState?.description == "terminated;reason=noresource")
         try lone.receive(lone.response(200, to: last))
         #expect(lone.record(new).isAnswered)
-        #expect(lone.sent(.notify).count == 3)
+        #expect(lone.all(.notify).count == 3)
         #expect(lone.agent.referrers.isEmpty)
     }
 
@@ -92,7 +92,7 @@ struct TransferRequestTests {
         #expect(statuses(answers) == [200])
         #expect(answers.first?.headers["Refer-Sub"] == "false")
         _ = lone.act { $0.followTransfer(record.handle, media: LoneAgent.media, at: $1) }
-        #expect(lone.sent(.notify).isEmpty)
+        #expect(lone.all(.notify).isEmpty)
     }
 
     @Test func aCallThatEndsMeanwhileIsFollowedByNone() throws {
@@ -102,7 +102,7 @@ struct TransferRequestTests {
         try lone.receive(lone.request(.bye, toTag: tag))
         let new = lone.act { $0.followTransfer(record.handle, media: LoneAgent.media, at: $1) }
         #expect(lone.record(new).reason == .canceled)
-        #expect(lone.sent(.invite).isEmpty)
+        #expect(lone.all(.invite).isEmpty)
     }
 
     // MARK: Transferring
@@ -112,7 +112,7 @@ struct TransferRequestTests {
     ) throws -> (record: CallRecord, tag: String, refer: SIPMessage) {
         let (record, tag) = try lone.established()
         lone.act { $0.transfer(record.handle, to: SIPURI(user: "carol", host: "example.org"), at: $1) }
-        let refer = try #require(lone.sent(.refer).last)
+        let refer = try #require(lone.all(.refer).last)
         #expect(refer.referTo?.uri.description == "sip:carol@example.org")
         #expect(refer.referredBy?.uri.user == "bob")
         try lone.receive(lone.response(status, to: refer))
@@ -142,7 +142,7 @@ struct TransferRequestTests {
         #expect(record.events.suffix(2) == ["transferProgress 100", "transferProgress 180"])
         #expect(try notify(&lone, tag, state: "terminated;reason=noresource", body: "SIP/2.0 200 OK\r\n") == [200])
         #expect(record.events.suffix(2) == ["transferred", "ended"])
-        #expect(lone.sent(.bye).count == 1)
+        #expect(lone.all(.bye).count == 1)
         #expect(try notify(&lone, tag, state: "terminated", body: "SIP/2.0 200 OK\r\n") == [481])
     }
 
@@ -170,7 +170,7 @@ struct TransferRequestTests {
         var lone = LoneAgent()
         let (record, tag, refer) = try transferring(&lone, answer: status)
         #expect(record.events.last == "transferFailed \(reason)")
-        #expect(lone.sent(.refer).count == 1 && !refer.headers.contains("Authorization"), "a peer gets no credentials")
+        #expect(lone.all(.refer).count == 1 && !refer.headers.contains("Authorization"), "a peer gets no credentials")
         #expect(try notify(&lone, tag, body: "SIP/2.0 200 OK\r\n") == [481])
         #expect(record.termination == nil)
     }
@@ -179,7 +179,7 @@ struct TransferRequestTests {
         var lone = LoneAgent()
         let (record, tag) = try lone.established()
         lone.act { $0.transfer(record.handle, to: SIPURI(user: "carol", host: "example.org"), at: $1) }
-        let refer = try #require(lone.sent(.refer).last)
+        let refer = try #require(lone.all(.refer).last)
         #expect(try notify(&lone, tag, body: "SIP/2.0 100 Trying\r\n") == [200])
         #expect(try notify(&lone, tag, state: "terminated", body: "SIP/2.0 200 OK\r\n") == [200])
         #expect(record.events.suffix(2) == ["transferred", "ended"])
@@ -191,7 +191,7 @@ struct TransferRequestTests {
         var lone = LoneAgent()
         let (record, _) = try lone.established()
         lone.act { $0.transfer(record.handle, to: SIPURI(user: "carol", host: "example.org"), at: $1) }
-        var response = lone.response(200, to: try #require(lone.sent(.refer).last))
+        var response = lone.response(200, to: try #require(lone.all(.refer).last))
         response.headers["Refer-Sub"] = "false"
         try lone.receive(response)
         #expect(record.events.suffix(2) == ["transferred", "ended"])
@@ -212,7 +212,7 @@ struct TransferRequestTests {
         let (record, _) = try lone.calling()
         lone.act { $0.transfer(record.handle, to: SIPURI(user: "carol", host: "example.org"), at: $1) }
         #expect(record.events.last == "transferFailed failed")
-        #expect(lone.sent(.refer).isEmpty)
+        #expect(lone.all(.refer).isEmpty)
     }
 
     // MARK: Replaces
@@ -234,7 +234,7 @@ struct TransferRequestTests {
         lone.act { $0.answer(new.handle, media: LoneAgent.media, at: $1) }
         #expect(lone.sent.last { $0.status == 200 }?.callID == "new")
         #expect(record.reason == .hungUp && record.termination?.isLocal == false)
-        #expect(lone.sent(.bye).last?.callID == "call-1")
+        #expect(lone.all(.bye).last?.callID == "call-1")
         #expect(new.isAnswered)
     }
 
@@ -300,15 +300,15 @@ struct TransferRequestTests {
         var lone = LoneAgent()
         let (record, _) = try lone.established()
         lone.act { $0.sendKeys("123", in: record.handle, at: $1) }
-        #expect(lone.sent(.info).count == 1)
-        let first = try #require(lone.sent(.info).first)
+        #expect(lone.all(.info).count == 1)
+        let first = try #require(lone.all(.info).first)
         #expect(SIPDTMFBody.key(in: first.body, contentType: first.contentType ?? "") == "1")
         try lone.receive(lone.response(200, to: first))
-        #expect(lone.sent(.info).count == 2)
+        #expect(lone.all(.info).count == 2)
         #expect(record.events.last == "answered")
-        try lone.receive(lone.response(415, to: lone.sent(.info)[1]))
+        try lone.receive(lone.response(415, to: lone.all(.info)[1]))
         #expect(record.events.last == "keysFailed 415")
-        #expect(lone.sent(.info).count == 2)
+        #expect(lone.all(.info).count == 2)
         lone.act { $0.sendKeys(String(repeating: "1", count: 65), in: record.handle, at: $1) }
         #expect(record.events.suffix(2) == ["keysFailed 415", "keysFailed 0"])
     }
@@ -335,8 +335,4 @@ struct TransferRequestTests {
         #expect(try identity(["<https://a/>", "broken <"], isRegistered: true) == nil)
         #expect(try identity(["<sip:a@example.org>"], isRegistered: false) == nil)
     }
-}
-
-extension LoneAgent {
-    func sent(_ method: SIPMethod) -> [SIPMessage] { sent.filter { $0.method == method } }
 }

@@ -136,6 +136,19 @@ import Testing
         }
     }
 
+    @Test func theAnswerBringsHeaders() async throws {
+        try await withUsers(policy: .hold) { alice, bob, _ in
+            let call = try alice.call("bob", headers: ["x-ticket": "4711"])
+            let incoming = try await bob.nextIncoming()
+            #expect(incoming.remoteHeaders == ["x-ticket": "4711"])
+            #expect(throws: SinchError.self) { try incoming.answer(headers: ["Via": "x"]) }
+            try incoming.answer(headers: ["x-desk": "7"])
+            try await alice.wait("answer", of: call)
+            #expect(call.remoteHeaders == ["x-desk": "7"])
+            #expect(call.headers == ["x-ticket": "4711"])
+        }
+    }
+
     @Test func transfersAreRefusedUnlessAllowed() async throws {
         try await withThree(accepts: false) { alice, bob, carol in
             let (call, other) = try await established(alice, bob)

@@ -63,7 +63,12 @@ extension CommandTable {
         summary: "answer an incoming call",
         discussion: "Answers the incoming call of a running client and returns when the call is established.",
         arguments: [.call],
-        options: [.client, .capture, .playback, .play, .record],
+        options: [
+            .client, .capture, .playback, .play, .record,
+            CommandOption(
+                long: "header", kind: .header, summary: "a header 'x-name: value' that the caller can read",
+                isRepeatable: true),
+        ],
         examples: [
             CommandExample("sinchctl wait --for incoming && sinchctl answer", "answer the next call"),
             CommandExample("sinchctl answer --as bob --play hello.wav", "answer with a file"),

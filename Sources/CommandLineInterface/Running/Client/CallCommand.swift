@@ -50,17 +50,10 @@ private func callParameters(_ parsed: ParsedCommand, _ context: CommandContext) 
     parameters["hangUpAfterPlay"] = .bool(parsed.flag("hangup-after-play"))
     parameters["duration"] = parsed.duration("duration").map { .number($0.seconds) }
     parameters["ringTimeout"] = parsed.duration("ring-timeout").map { .number($0.seconds) }
-    var headers: [String: AgentValue] = [:]
-    for header in parsed.strings("header") {
-        let parts = header.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2 else { continue }
-        headers[String(parts[0])] = .string(String(parts[1].drop { $0 == " " }))
-    }
-    if !headers.isEmpty { parameters["headers"] = .object(headers) }
     return .object(parameters)
 }
 
-/// Devices and recording of a call; paths are absolute, since the agent has a working directory of its own.
+/// Devices, recording and headers of a call; paths are absolute, since the agent has a working directory of its own.
 func mediaParameters(_ parsed: ParsedCommand, _ context: CommandContext) -> [String: AgentValue] {
     var parameters: [String: AgentValue] = [:]
     if let path = parsed.string("play") {
@@ -72,5 +65,12 @@ func mediaParameters(_ parsed: ParsedCommand, _ context: CommandContext) -> [Str
         parameters["playback"] = parsed.string("playback").map { .string(context.absolute(device: $0)) }
     }
     parameters["record"] = parsed.string("record").map { .string(context.absolute(path: $0)) }
+    var headers: [String: AgentValue] = [:]
+    for header in parsed.strings("header") {
+        let parts = header.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { continue }
+        headers[String(parts[0])] = .string(String(parts[1].drop { $0 == " " }))
+    }
+    if !headers.isEmpty { parameters["headers"] = .object(headers) }
     return parameters
 }
