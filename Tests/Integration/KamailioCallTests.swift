@@ -6,7 +6,7 @@ import Testing
 /// The program itself with Kamailio between its clients, over every transport.
 struct KamailioCallTests {
     /// The transports that the client speaks.
-    static let transports = ["udp", "tcp"]
+    static let transports = ["udp", "tcp", "tls", "ws", "wss"]
 
     @Test(arguments: transports)
     func bothSidesHearEachOther(transport: String) async throws {

@@ -22,6 +22,10 @@ final class KamailioNode: Sendable {
         var prefix: [String] = []
         /// The directory's name in the test's world.
         var name = "kamailio"
+        /// The domain of the users' addresses.
+        var domain = KamailioNode.domain
+        /// A directory with the files of `deploy/kamailio/certificates`; nil: the node makes its own.
+        var certificates: String?
     }
 
     static let applicationKey = "5d1c7a0e-9d43-4c02-8f26-3a4f1b8f6e11"
@@ -47,8 +51,9 @@ final class KamailioNode: Sendable {
         if !settings.phones.isEmpty {
             try writeFile(state + "/phones", Array((settings.phones.joined(separator: "\n") + "\n").utf8))
         }
+        if let certificates = settings.certificates { symlink(certificates, state + "/tls") }
         let run =
-            [Self.script("run"), "--state", state, "--address", settings.address, "--domain", Self.domain]
+            [Self.script("run"), "--state", state, "--address", settings.address, "--domain", settings.domain]
             + ["--owner", String(getpid())] + settings.options
         let words = settings.prefix + run
         command = try RunningCommand(
