@@ -8,7 +8,9 @@ import SDP
     if let description = try? SessionDescription.parse(bytes) {
         let printed = description.encoded()
         // Bytes that are not UTF-8 become longer as replacement characters, and may then be too long for a line.
-        let limits = SDPLimits(maxBytes: 1 << 20, maxLineBytes: 1 << 20)
+        var limits = SDPLimits()
+        limits.maxBytes = 1 << 20
+        limits.maxLineBytes = 1 << 20
         guard let again = try? SessionDescription.parse(printed, limits: limits) else {
             throw Finding(description: "printed, but not read: \(printed.readable)")
         }

@@ -4,28 +4,39 @@
 enum Escaping {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// The normal form of a component as received, or nil when it holds a character that had to be escaped, or a
-    /// broken escape.
-    static func normalized(_ scanner: ByteScanner, _ range: Range<Int>, allowed: ByteSet) -> String? {
-        var plain = true
-        for byte in scanner.bytes[range] where !allowed.contains(byte) {
-            guard byte == UInt8(ascii: "%") else { return nil }
-            plain = false
+    /// Whether a component as received holds only characters that need no escape, and whole escapes.
+    static func isWellFormed(_ range: Range<Int>, allowed: ByteSet, _ bytes: Span<UInt8>) -> Bool {
+        var index = range.lowerBound
+        while index < range.upperBound {
+            if allowed.contains(bytes[index]) {
+                index &+= 1
+            } else {
+                guard bytes[index] == UInt8(ascii: "%"), index &+ 2 < range.upperBound,
+                    bytes[index &+ 1].hexadecimalValue != nil, bytes[index &+ 2].hexadecimalValue != nil
+                else { return false }
+                index &+= 3
+            }
         }
-        if plain { return scanner.text(range) }
+        return true
+    }
+
+    /// The normal form of a component that is well-formed.
+    static func normalized(_ bytes: [UInt8], _ range: Range<Int>) -> String {
+        let range = range.clamped(to: 0..<bytes.count)
+        guard bytes[range].contains(UInt8(ascii: "%")) else { return Text.plain(bytes, range) }
         var result: [UInt8] = []
         result.reserveCapacity(range.count)
-        var reader = ByteScanner(scanner.bytes, range)
+        var reader = ByteScanner(bytes, range)
         while let byte = reader.peek {
-            guard byte == UInt8(ascii: "%") else {
+            if byte == UInt8(ascii: "%"), let high = reader.peek(at: 1)?.hexadecimalValue,
+                let low = reader.peek(at: 2)?.hexadecimalValue
+            {
+                append(high << 4 | low, allowed: .unreserved, to: &result)
+                reader.skip(3)
+            } else {
                 result.append(byte)
                 reader.skip()
-                continue
             }
-            guard let high = reader.peek(at: 1)?.hexadecimalValue, let low = reader.peek(at: 2)?.hexadecimalValue
-            else { return nil }
-            append(high << 4 | low, allowed: .unreserved, to: &result)
-            reader.skip(3)
         }
         return String(decoding: result, as: UTF8.self)
     }

@@ -23,25 +23,56 @@ struct HeaderLines {
 
     /// The next line; nil once the empty line is consumed.
     mutating func next(_ bytes: Span<UInt8>, isStartLine: Bool) throws(SIPParseError) -> Line? {
-        let count = bytes.count
         let start = position
-        var colon = -1
-        var isFolded = false
+        let token = ByteSet.token
         var index = start
+        var name = start..<start
+        if !isStartLine {
+            // The name, blanks, and the colon; a line without them is told by an empty name.
+            while index < bytes.count, token.contains(bytes[index]) { index &+= 1 }
+            let nameEnd = index
+            while index < bytes.count, bytes[index].isBlank { index &+= 1 }
+            if nameEnd > start, index < bytes.count, bytes[index] == UInt8(ascii: ":") {
+                name = start..<nameEnd
+                index &+= 1
+            } else {
+                index = start
+            }
+        }
+        let valueStart = index
+        let isFolded = try skipValue(&index, from: start, isStartLine, bytes)
+        guard index &- start <= limits.maxHeaderBytes else {
+            throw SIPParseError(.limit, offset: start, reason: "a header line is longer than the limit")
+        }
+        position = index &+ 2
+        if index == start { return nil }
+        var line = Line()
+        line.isFolded = isFolded
+        line.value = valueStart..<index
+        guard !isStartLine, !name.isEmpty else { return line }
+        line.name = name
+        line.kind = HeaderName.find(bytes, name)
+        line.value = trimmed(line.value, bytes)
+        return line
+    }
+
+    /// Moves to the CRLF that ends the line, over those that fold it.
+    /// - Returns: whether it is folded.
+    private func skipValue(
+        _ index: inout Int, from start: Int, _ isStartLine: Bool, _ bytes: Span<UInt8>
+    ) throws(SIPParseError) -> Bool {
+        let count = bytes.count
+        var isFolded = false
         while index < count {
             let byte = bytes[index]
-            if byte > 0x3A || (byte >= 0x20 && byte < 0x3A) {
-                index &+= 1
-            } else if byte == 0x3A {
-                if colon < 0 { colon = index }
+            if byte >= 0x20 {
                 index &+= 1
             } else if byte == 0x0D {
                 guard index &+ 1 < count, bytes[index &+ 1] == 0x0A else {
-                    throw SIPParseError(
-                        .lineEnd, offset: index, reason: "a CR without LF (RFC 3261 section 7.3.1)")
+                    throw SIPParseError(.lineEnd, offset: index, reason: "a CR without LF (RFC 3261 section 7.3.1)")
                 }
                 let isContinued = index &+ 2 < count && bytes[index &+ 2].isBlank && index > start && !isStartLine
-                if !isContinued { break }
+                if !isContinued { return isFolded }
                 isFolded = true
                 index &+= 2
             } else if byte == 0x0A {
@@ -52,33 +83,15 @@ struct HeaderLines {
                 index &+= 1
             }
         }
-        guard index < count else {
-            throw SIPParseError(
-                .lineEnd, offset: count, reason: "no empty line ends the headers (RFC 3261 section 7)")
-        }
-        guard index &- start <= limits.maxHeaderBytes else {
-            throw SIPParseError(.limit, offset: start, reason: "a header line is longer than the limit")
-        }
-        position = index &+ 2
-        if index == start { return nil }
-        var line = Line()
-        line.isFolded = isFolded
-        if isStartLine {
-            line.value = start..<index
-            return line
-        }
-        guard colon > start else { return line }
-        var nameEnd = colon
-        while nameEnd > start, bytes[nameEnd &- 1].isBlank { nameEnd &-= 1 }
-        for offset in start..<nameEnd where !ByteSet.token.contains(bytes[offset]) { return line }
-        var valueStart = colon &+ 1
-        var valueEnd = index
-        while valueStart < valueEnd, Self.isLinearSpace(bytes[valueStart]) { valueStart &+= 1 }
-        while valueEnd > valueStart, Self.isLinearSpace(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
-        line.name = start..<nameEnd
-        line.value = valueStart..<valueEnd
-        line.kind = HeaderName.find(bytes, line.name)
-        return line
+        throw SIPParseError(.lineEnd, offset: count, reason: "no empty line ends the headers (RFC 3261 section 7)")
+    }
+
+    private func trimmed(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Range<Int> {
+        var start = range.lowerBound
+        var end = range.upperBound
+        while start < end, Self.isLinearSpace(bytes[start]) { start &+= 1 }
+        while end > start, Self.isLinearSpace(bytes[end &- 1]) { end &-= 1 }
+        return start..<end
     }
 
     private static func isLinearSpace(_ byte: UInt8) -> Bool {
@@ -98,7 +111,7 @@ extension SIPHeaders {
     var declaredContentLength: DeclaredContentLength {
         var result = DeclaredContentLength.absent
         for field in fields where field.kind == .contentLength {
-            let next = Self.contentLength(ByteScanner(storage, field.value))
+            let next = Self.contentLength(field.value, storage.span)
             if result != .absent, result != next { return .malformed }
             result = next
         }
@@ -106,13 +119,10 @@ extension SIPHeaders {
     }
 
     /// Reads one value. A number too large for any message counts as the largest there is.
-    static func contentLength(_ value: ByteScanner) -> DeclaredContentLength {
-        var scanner = value
-        let digits = scanner
-        if let number = scanner.takeNumber(maximum: UInt64(Int.max)), scanner.isAtEnd {
-            return .length(Int(truncatingIfNeeded: number))
-        }
-        let isNumber = !digits.isAtEnd && digits.bytes[digits.position..<digits.end].allSatisfy(\.isDigit)
-        return isNumber ? .length(.max) : .malformed
+    static func contentLength(_ value: Range<Int>, _ bytes: Span<UInt8>) -> DeclaredContentLength {
+        var cursor = ByteCursor(value, in: bytes)
+        let number = cursor.takeNumber(maximum: UInt64(Int.max), bytes)
+        guard cursor.isAtEnd, !value.isEmpty else { return .malformed }
+        return .length(number.map { Int(truncatingIfNeeded: $0) } ?? .max)
     }
 }

@@ -87,14 +87,17 @@ enum HeaderName: UInt8, CaseIterable, Sendable {
     /// Headers that change what a message means and appear once at most: a second one makes it ambiguous (RFC 3261
     /// section 7.3.1). Not here: Content-Length, which may be repeated as long as all say the same, and what is only
     /// shown to people.
-    static let single: UInt64 =
+    static let single: UInt128 =
         [
             HeaderName.callID, .contentDisposition, .contentType, .cseq, .event, .expires, .from, .maxForwards,
             .minExpires, .minSE, .rack, .referTo, .replaces, .rseq, .sessionExpires, .subscriptionState, .to,
         ].reduce(0) { $0 | $1.bit }
 
-    /// A bit per header, the first 64 of them.
-    var bit: UInt64 { rawValue < 64 ? 1 &<< UInt64(rawValue) : 0 }
+    /// Headers that every message has (RFC 3261 section 8.1.1; Max-Forwards, too, but RFC 2543 did not know it).
+    static let mandatory: UInt128 = [HeaderName.callID, .cseq, .from, .to, .via].reduce(0) { $0 | $1.bit }
+
+    /// A bit per header.
+    var bit: UInt128 { 1 &<< UInt128(rawValue) }
 
     /// Finds the header by name in any case, long or compact.
     init(_ name: String) {
@@ -104,50 +107,69 @@ enum HeaderName: UInt8, CaseIterable, Sendable {
 
     /// Finds the header named by a range of bytes.
     static func find(_ bytes: Span<UInt8>, _ range: Range<Int>) -> HeaderName {
-        let table = Self.table
-        guard range.count < table.count else { return .other }
-        let key = Key(bytes, range)
-        for entry in table[range.count] where entry.key == key { return entry.name }
-        return .other
+        guard range.count <= Table.longest else { return .other }
+        var key = Key()
+        for index in range { key.append(bytes[index].asciiLowercased) }
+        return table.find(key)
     }
 
-    /// A name of up to 24 bytes in lower case, packed so that comparing is three words.
+    /// A name in lower case, packed so that comparing is three words; a name has up to 24 bytes.
     private struct Key: Equatable, Sendable {
-        var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        private(set) var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        private var count: UInt64 = 0
 
-        init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
-            var word: UInt64 = 0
-            for index in range {
-                let offset = index &- range.lowerBound
-                if offset == 8 {
-                    words.0 = word
-                    word = 0
-                } else if offset == 16 {
-                    words.1 = word
-                    word = 0
-                }
-                word = word &<< 8 | UInt64(bytes[index].asciiLowercased)
+        @inline(__always)
+        mutating func append(_ byte: UInt8) {
+            let place = (count & 7) &* 8
+            let shifted = UInt64(byte) &<< place
+            if count < 8 {
+                words.0 |= shifted
+            } else if count < 16 {
+                words.1 |= shifted
+            } else {
+                words.2 |= shifted
             }
-            words.2 = word
+            count &+= 1
         }
 
+        /// Spreads the names over a table.
+        @inline(__always)
+        var hash: Int {
+            let mixed = (words.0 ^ words.1 &* 31 ^ words.2 &* 131 ^ count) &* 0x9E37_79B9_7F4A_7C15
+            return Int(truncatingIfNeeded: mixed &>> 55)
+        }
+
+        @inline(__always)
         static func == (left: Key, right: Key) -> Bool { left.words == right.words }
     }
 
-    private struct Entry: Sendable {
-        var key: Key
-        var name: HeaderName
-    }
+    /// The known names by hash; a slot that is taken passes on to the next.
+    private struct Table: Sendable {
+        static let longest = 24
+        private var slots: [(key: Key, name: HeaderName)] = Array(repeating: (Key(), .other), count: 512)
 
-    /// Known names by length.
-    private static let table: [[Entry]] = {
-        var table = [[Entry]](repeating: [], count: 25)
-        for name in allCases where name != .other {
-            for text in [name.names.long, name.names.compact].compactMap({ $0 }) where text.utf8.count < table.count {
-                let bytes = Array(text.utf8)
-                table[bytes.count].append(Entry(key: Key(bytes.span, 0..<bytes.count), name: name))
+        init() {
+            for name in HeaderName.allCases where name != .other {
+                for text in [name.names.long, name.names.compact].compactMap({ $0 }) {
+                    var key = Key()
+                    for byte in text.utf8.prefix(Self.longest) { key.append(byte.asciiLowercased) }
+                    var slot = key.hash
+                    while slots[slot].name != .other { slot = (slot &+ 1) & 511 }
+                    slots[slot] = (key, name)
+                }
             }
         }
-        return table
-    }()
+
+        @inline(__always)
+        func find(_ key: Key) -> HeaderName {
+            var slot = key.hash
+            while true {
+                let entry = slots[slot]
+                if entry.name == .other || entry.key == key { return entry.name }
+                slot = (slot &+ 1) & 511
+            }
+        }
+    }
+
+    private static let table = Table()
 }

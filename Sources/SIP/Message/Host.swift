@@ -2,29 +2,30 @@
 enum Host {
     /// Consumes a host and gives it in lower case, IPv6 with its brackets. Nil when there is none.
     static func take(_ scanner: inout ByteScanner) -> String? {
-        if scanner.take(UInt8(ascii: "[")) {
-            let address = scanner.take(until: UInt8(ascii: "]"))
-            guard scanner.take(UInt8(ascii: "]")) else { return nil }
-            let reference = scanner.text((address.lowerBound - 1)..<(address.upperBound + 1)).asciiLowercased
-            if isIPv6(ByteScanner(scanner.bytes, address)) { return reference }
-            return withoutThirdColon(reference)
-        }
-        let range = scanner.take(.host)
-        guard isName(scanner.bytes[range]) else { return nil }
-        return scanner.text(range).asciiLowercased
+        scanner.read(find).map { text(scanner.bytes, $0) }
     }
 
-    /// The grammar of RFC 3261 makes `2001:db8:::192.0.2.1` of an address that ends in IPv4 digits. Elements must accept it
-    /// (RFC 5118 section 4.10); what is passed on is right. Nil when that is not what is wrong.
-    private static func withoutThirdColon(_ reference: String) -> String? {
-        var bytes = Array(reference.utf8)
-        let colon = UInt8(ascii: ":")
-        guard let colons = bytes.indices.dropFirst(2).first(where: { bytes[$0 - 2...$0].allSatisfy { $0 == colon } })
-        else { return nil }
-        bytes.remove(at: colons)
-        let isBeforeIPv4 = isIPv4(ByteScanner(bytes, colons..<(bytes.count - 1)))
-        guard isBeforeIPv4, isIPv6(ByteScanner(bytes, 1..<(bytes.count - 1))) else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
+    /// Consumes a host, IPv6 with its brackets. Nil when there is none.
+    static func find(_ cursor: inout ByteCursor, _ bytes: Span<UInt8>) -> Range<Int>? {
+        let start = cursor.position
+        if cursor.take(UInt8(ascii: "["), bytes) {
+            let address = cursor.take(until: UInt8(ascii: "]"), bytes)
+            guard cursor.take(UInt8(ascii: "]"), bytes) else { return nil }
+            return isIPv6(address, bytes) || thirdColon(address, bytes) != nil ? start..<cursor.position : nil
+        }
+        let range = cursor.take(.host, bytes)
+        return isName(range, bytes) ? range : nil
+    }
+
+    /// The text of a host that was found: in lower case, and right where a third colon was forgiven.
+    static func text(_ bytes: [UInt8], _ range: Range<Int>) -> String {
+        let text = Text.lowercased(bytes, range)
+        guard text.utf8.first == UInt8(ascii: "["), text.utf8.count > 2,
+            let colon = thirdColon((range.lowerBound + 1)..<(range.upperBound - 1), bytes.span)
+        else { return text }
+        var right = Array(text.utf8)
+        right.remove(at: colon - range.lowerBound)
+        return String(decoding: right, as: UTF8.self)
     }
 
     /// A host given by a caller, in lower case, IPv6 with brackets.
@@ -46,60 +47,78 @@ enum Host {
 
     static func isValid(_ host: String) -> Bool {
         var scanner = ByteScanner(host)
-        return take(&scanner) != nil && scanner.isAtEnd
+        return scanner.read(find) != nil && scanner.isAtEnd
     }
 
+    static func isIPv6(_ whole: ByteScanner) -> Bool { isIPv6(whole.cursor.rest, whole.bytes.span) }
+
+    static func isIPv4(_ whole: ByteScanner) -> Bool { isIPv4(whole.cursor.rest, whole.bytes.span) }
+
     /// Labels between dots, none empty; one dot may end a fully qualified name.
-    private static func isName(_ bytes: ArraySlice<UInt8>) -> Bool {
-        guard bytes.count <= 255 else { return false }
+    private static func isName(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        guard !range.isEmpty, range.count <= 255 else { return false }
         var previous = UInt8(ascii: ".")
-        for byte in bytes {
-            if byte == UInt8(ascii: "."), previous == byte { return false }
-            previous = byte
+        for index in range {
+            if bytes[index] == UInt8(ascii: "."), previous == UInt8(ascii: ".") { return false }
+            previous = bytes[index]
         }
-        return !bytes.isEmpty && bytes.first != UInt8(ascii: ".")
+        return true
     }
 
     /// RFC 4291 section 2.2: eight groups of up to four digits, `::` once for a run of zeros, IPv4 at the end.
-    static func isIPv6(_ whole: ByteScanner) -> Bool {
-        var scanner = whole
+    /// - Parameter skipped: a colon to be left out.
+    private static func isIPv6(_ whole: Range<Int>, _ bytes: Span<UInt8>, skipped: Int? = nil) -> Bool {
+        var cursor = ByteCursor(whole, in: bytes)
+        let colon = UInt8(ascii: ":")
         var groups = 0
         var compressed = false
-        if scanner.peek == UInt8(ascii: ":") {
-            guard scanner.peek(at: 1) == UInt8(ascii: ":") else { return false }
-            scanner.skip(2)
+        if cursor.peek(bytes) == colon {
+            guard cursor.peek(at: 1, bytes) == colon else { return false }
+            cursor.skip(2)
             compressed = true
         }
-        while !scanner.isAtEnd {
-            let start = scanner
-            var digits = 0
-            while let byte = scanner.peek, byte.hexadecimalValue != nil {
-                digits += 1
-                scanner.skip()
+        if cursor.position == skipped { cursor.skip() }
+        while !cursor.isAtEnd {
+            let start = cursor.position
+            while let byte = cursor.peek(bytes), byte.hexadecimalValue != nil { cursor.skip() }
+            if cursor.peek(bytes) == UInt8(ascii: ".") {
+                return isIPv4(start..<whole.upperBound, bytes) && (compressed ? groups <= 5 : groups == 6)
             }
-            if scanner.peek == UInt8(ascii: ".") {
-                return isIPv4(start) && (compressed ? groups <= 5 : groups == 6)
-            }
+            let digits = cursor.position - start
             guard digits >= 1, digits <= 4 else { return false }
             groups += 1
-            if scanner.isAtEnd { break }
-            guard groups <= 8, scanner.take(UInt8(ascii: ":")) else { return false }
-            if scanner.take(UInt8(ascii: ":")) {
+            if cursor.isAtEnd { break }
+            guard groups <= 8, cursor.take(colon, bytes) else { return false }
+            if cursor.take(colon, bytes) {
                 guard !compressed else { return false }
                 compressed = true
-            } else if scanner.isAtEnd {
+                if cursor.position == skipped { cursor.skip() }
+            } else if cursor.isAtEnd {
                 return false
             }
         }
         return compressed ? groups <= 7 : groups == 8
     }
 
-    static func isIPv4(_ whole: ByteScanner) -> Bool {
-        var scanner = whole
-        for index in 0..<4 {
-            if index > 0, !scanner.take(UInt8(ascii: ".")) { return false }
-            guard scanner.takeNumber(maximum: 255) != nil else { return false }
+    /// The grammar of RFC 3261 makes `2001:db8:::192.0.2.1` of an address that ends in IPv4 digits. Elements must accept it
+    /// (RFC 5118 section 4.10); what is passed on is right. Gives the colon too many, nil when that is not what is wrong.
+    private static func thirdColon(_ whole: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
+        var colons = 0
+        for index in whole {
+            colons = bytes[index] == UInt8(ascii: ":") ? colons + 1 : 0
+            guard colons == 3 else { continue }
+            let rest = (index + 1)..<whole.upperBound
+            return isIPv4(rest, bytes) && isIPv6(whole, bytes, skipped: index) ? index : nil
         }
-        return scanner.isAtEnd
+        return nil
+    }
+
+    private static func isIPv4(_ whole: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        var cursor = ByteCursor(whole, in: bytes)
+        for index in 0..<4 {
+            if index > 0, !cursor.take(UInt8(ascii: "."), bytes) { return false }
+            guard cursor.takeNumber(maximum: 255, bytes) != nil else { return false }
+        }
+        return cursor.isAtEnd
     }
 }

@@ -68,59 +68,82 @@ public struct SIPAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads an address up to the end or to a comma.
     init(_ scanner: inout ByteScanner) throws(SIPParseError) {
-        func fault(_ scanner: ByteScanner, _ reason: String) -> SIPParseError {
-            SIPParseError(.headerValue, offset: scanner.position, reason: reason)
-        }
-        scanner.skipBlanks()
-        var name: String?
+        let syntax = try scanner.read { (cursor, bytes) throws(SIPParseError) in try AddressSyntax(&cursor, bytes) }
+        self.init(scanner.bytes, syntax)
+    }
+
+    /// Makes the values of an address that was taken apart.
+    init(_ bytes: [UInt8], _ syntax: AddressSyntax) {
+        displayName =
+            syntax.name.map { syntax.isNameQuoted ? Text.unquoted(bytes, $0) : Text.plain(bytes, $0) }
+        uri = SIPURI(bytes, syntax.uri)
+        parameters = SIPParameters(bytes, wellFormed: syntax.parameters)
+    }
+}
+
+/// Where the parts of a name and address lie; checked whole.
+struct AddressSyntax {
+    /// Quotes included.
+    var name: Range<Int>?
+    var isNameQuoted = false
+    var uri: URISyntax
+    var parameters: Range<Int>
+
+    /// Consumes an address up to the end or to a comma.
+    init(_ cursor: inout ByteCursor, _ bytes: Span<UInt8>) throws(SIPParseError) {
+        cursor.skipBlanks(bytes)
         var isBracketed = true
-        if scanner.peek == UInt8(ascii: "\"") {
-            guard let range = scanner.takeQuotedString() else {
-                throw fault(scanner, "the quoted name never ends (RFC 3261 section 25.1)")
+        if cursor.peek(bytes) == UInt8(ascii: "\"") {
+            guard let quoted = cursor.takeQuotedString(bytes) else {
+                throw Self.fault(cursor, "the quoted name never ends (RFC 3261 section 25.1)")
             }
-            name = scanner.unquoted(range)
-            scanner.skipBlanks()
-        } else {
+            name = quoted
+            isNameQuoted = true
+            cursor.skipBlanks(bytes)
+        } else if cursor.peek(bytes) != UInt8(ascii: "<") {
             // Either a name of tokens before `<`, or the URI itself without brackets.
-            var ahead = scanner
+            var ahead = cursor
             let start = ahead.position
             var nameEnd = start
-            while let byte = ahead.peek, ByteSet.token.contains(byte) || byte.isBlank || byte >= 0x80 {
+            while let byte = ahead.peek(bytes), ByteSet.token.contains(byte) || byte.isBlank || byte >= 0x80 {
                 ahead.skip()
                 if !byte.isBlank { nameEnd = ahead.position }
             }
-            if ahead.peek == UInt8(ascii: "<") {
-                name = nameEnd > start ? ahead.text(start..<nameEnd) : nil
-                scanner = ahead
+            if ahead.peek(bytes) == UInt8(ascii: "<") {
+                name = nameEnd > start ? start..<nameEnd : nil
+                cursor = ahead
             } else {
                 isBracketed = false
             }
         }
         if isBracketed {
-            guard scanner.take(UInt8(ascii: "<")) else {
-                throw fault(scanner, "`<` must follow the name (RFC 3261 section 20.10)")
+            guard cursor.take(UInt8(ascii: "<"), bytes) else {
+                throw Self.fault(cursor, "`<` must follow the name (RFC 3261 section 20.10)")
             }
-            let range = scanner.take(until: UInt8(ascii: ">"))
-            guard scanner.take(UInt8(ascii: ">")) else {
-                throw fault(scanner, "`>` must end the URI (RFC 3261 section 20.10)")
+            let range = cursor.take(until: UInt8(ascii: ">"), bytes)
+            guard cursor.take(UInt8(ascii: ">"), bytes) else {
+                throw Self.fault(cursor, "`>` must end the URI (RFC 3261 section 20.10)")
             }
-            uri = try SIPURI(scanner, range)
+            uri = try URISyntax(range, bytes)
         } else {
             // Without brackets, `;` begins the header's parameters, and `,` and `?` are not allowed in the URI.
-            let range = scanner.take(Self.bareURI)
-            guard scanner.peek != UInt8(ascii: "?") else {
-                throw fault(scanner, "a URI with headers needs angle brackets (RFC 3261 section 20.10)")
+            let range = cursor.take(Self.bareURI, bytes)
+            guard cursor.peek(bytes) != UInt8(ascii: "?") else {
+                throw Self.fault(cursor, "a URI with headers needs angle brackets (RFC 3261 section 20.10)")
             }
-            uri = try SIPURI(scanner, range)
+            uri = try URISyntax(range, bytes)
         }
-        displayName = name
-        parameters = SIPParameters()
-        guard parameters.parseHeaderParameters(&scanner) else {
-            throw fault(scanner, "a parameter is empty or malformed (RFC 3261 section 25.1)")
+        guard let parameters = HeaderParameterSyntax.take(&cursor, bytes) else {
+            throw Self.fault(cursor, "a parameter is empty or malformed (RFC 3261 section 25.1)")
         }
-        guard scanner.isAtEnd || scanner.peek == UInt8(ascii: ",") else {
-            throw fault(scanner, "text follows the address (RFC 3261 section 20.10)")
+        self.parameters = parameters
+        guard cursor.isAtEnd || cursor.peek(bytes) == UInt8(ascii: ",") else {
+            throw Self.fault(cursor, "text follows the address (RFC 3261 section 20.10)")
         }
+    }
+
+    private static func fault(_ cursor: ByteCursor, _ reason: String) -> SIPParseError {
+        SIPParseError(.headerValue, offset: cursor.position, reason: reason)
     }
 
     private static let bareURI = ByteSet("-_.!~*'()[]/:&+$%@=#", alphanumeric: true)

@@ -16,13 +16,25 @@ public struct SIPCSeq: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads a value; nil when it breaks the grammar or the number is 2^31 or more.
     init?(_ scanner: inout ByteScanner) {
-        scanner.skipBlanks()
-        guard let number = scanner.takeNumber(maximum: 0x7FFF_FFFF), scanner.peek?.isBlank == true else { return nil }
-        scanner.skipBlanks()
-        let name = scanner.take(.token)
-        scanner.skipBlanks()
-        guard !name.isEmpty, scanner.isAtEnd else { return nil }
+        guard let syntax = scanner.read({ cursor, bytes in CSeqSyntax(&cursor, bytes) }) else { return nil }
+        self.init(number: syntax.number, method: SIPMethod(rawValue: Text.plain(scanner.bytes, syntax.method)))
+    }
+}
+
+/// A CSeq value taken apart.
+struct CSeqSyntax {
+    var number: UInt32
+    var method: Range<Int>
+
+    /// Reads the whole value; nil when it breaks the grammar or the number is 2^31 or more.
+    init?(_ cursor: inout ByteCursor, _ bytes: Span<UInt8>) {
+        cursor.skipBlanks(bytes)
+        guard let number = cursor.takeNumber(maximum: 0x7FFF_FFFF, bytes), cursor.peek(bytes)?.isBlank == true
+        else { return nil }
+        cursor.skipBlanks(bytes)
+        method = cursor.take(.token, bytes)
+        cursor.skipBlanks(bytes)
+        guard !method.isEmpty, cursor.isAtEnd else { return nil }
         self.number = UInt32(truncatingIfNeeded: number)
-        self.method = SIPMethod(rawValue: scanner.text(name))
     }
 }

@@ -1,13 +1,34 @@
 /// A message's headers in order. Names ignore case, and a compact name is the same header as its long form
 /// (RFC 3261 section 7.3). A value that was parsed keeps its bytes, whatever they are, until it is replaced.
 public struct SIPHeaders: Sendable, Equatable {
-    /// Where one header line lies in `storage`.
+    /// Where one header line lies in `storage`. A message has many of them: they are kept small.
     struct Field: Sendable {
         var kind: HeaderName
-        var name: Range<Int>
-        var value: Range<Int>
         /// The bytes came from the network, where the parser checked them: it let a NUL pass only in a quoted-pair.
         var isReceived = false
+        private var nameStart: UInt32
+        private var nameCount: UInt32
+        private var valueStart: UInt32
+        private var valueCount: UInt32
+
+        init(kind: HeaderName, name: Range<Int>, value: Range<Int>, isReceived: Bool = false) {
+            self.kind = kind
+            self.isReceived = isReceived
+            nameStart = UInt32(clamping: name.lowerBound)
+            nameCount = UInt32(clamping: name.count)
+            valueStart = UInt32(clamping: value.lowerBound)
+            valueCount = UInt32(clamping: value.count)
+        }
+
+        var name: Range<Int> { Int(nameStart)..<(Int(nameStart) &+ Int(nameCount)) }
+
+        var value: Range<Int> {
+            get { Int(valueStart)..<(Int(valueStart) &+ Int(valueCount)) }
+            set {
+                valueStart = UInt32(clamping: newValue.lowerBound)
+                valueCount = UInt32(clamping: newValue.count)
+            }
+        }
     }
 
     /// Names and values; after parsing, the received message itself.

@@ -69,8 +69,10 @@ extension SIPMessage {
     /// The identifier that all messages of a dialog or registration share.
     public var callID: String? {
         get {
-            let text = headers.text(.callID)
-            return text.map(Self.isCallID) == true ? text : nil
+            guard let field = headers.first(.callID), Self.isCallID(field.value, headers.storage.span) else {
+                return nil
+            }
+            return headers.text(field)
         }
         set { headers.set(.callID, newValue) }
     }
@@ -184,7 +186,8 @@ extension SIPMessage {
     }
 
     /// `word [ "@" word ]` (RFC 3261 section 25.1), read widely: visible characters.
-    static func isCallID(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+    static func isCallID(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        for index in range where bytes[index] <= 0x20 || bytes[index] == 0x7F { return false }
+        return !range.isEmpty
     }
 }

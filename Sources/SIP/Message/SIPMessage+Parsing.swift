@@ -21,7 +21,7 @@ extension SIPMessage {
         }
         var (startLine, fault) = try StartLineParser.parse(ByteScanner(bytes, first.value))
         var fields: [SIPHeaders.Field] = []
-        fields.reserveCapacity(24)
+        fields.reserveCapacity(20)
         var storage = bytes
         var vias = 0
         while let line = try lines.next(bytes.span, isStartLine: false) {
@@ -109,7 +109,7 @@ enum StartLineParser {
         }
         let uri: SIPURI
         do throws(SIPParseError) {
-            uri = try SIPURI(line, start..<uriEnd)
+            uri = try SIPURI(line.bytes, start..<uriEnd)
         } catch {
             fault = fault ?? SIPFault(status: 400, reason: "Bad Request-URI (\(error.reason))")
             uri = SIPURI(scheme: "", opaque: line.text(start..<uriEnd))
@@ -122,7 +122,8 @@ enum StartLineParser {
     /// `SIP/` and a number with a dot.
     private static func isVersion(_ text: ByteScanner) -> Bool {
         var scanner = text
-        guard equalIgnoringCase(scanner.text(scanner.take(.token)), "SIP"), scanner.take(UInt8(ascii: "/")),
+        let protocolName = scanner.take(.token)
+        guard equalIgnoringCase(scanner.bytes.span, protocolName, "sip"), scanner.take(UInt8(ascii: "/")),
             scanner.takeNumber(maximum: .max) != nil, scanner.take(UInt8(ascii: ".")),
             scanner.takeNumber(maximum: .max) != nil
         else { return false }
@@ -132,7 +133,7 @@ enum StartLineParser {
     private static func parseStatusLine(_ line: ByteScanner) throws(SIPParseError) -> SIPMessage.StartLine {
         var scanner = line
         let version = scanner.take(until: 0x20)
-        guard equalIgnoringCase(scanner.text(version), "SIP/2.0"), scanner.take(0x20) else {
+        guard equalIgnoringCase(scanner.bytes.span, version, "sip/2.0"), scanner.take(0x20) else {
             throw SIPParseError(
                 .startLine, offset: version.lowerBound, reason: "the response is not SIP/2.0 (RFC 3261 section 7.2)")
         }

@@ -13,23 +13,89 @@ extension SIPMessage {
 
     private func findFault() -> SIPFault? {
         if let receivedFault { return receivedFault }
-        var seen: UInt64 = 0
+        var seen: UInt128 = 0
         for field in headers.fields {
             let bit = field.kind.bit
-            if seen & bit & HeaderName.single != 0 {
-                return bad("two \(field.kind.names.long) headers")
-            }
+            if seen & bit & HeaderName.single != 0 { return bad("two \(field.kind.names.long) headers") }
             seen |= bit
         }
-        if let missing = [HeaderName.callID, .cseq, .from, .to, .via].first(where: { headers.first($0) == nil }) {
-            return bad("no \(missing.names.long)")
+        if seen & HeaderName.mandatory != HeaderName.mandatory { return missingHeader(seen) }
+        if let fault = lengthFault() { return fault }
+        let bytes = headers.storage.span
+        var hasVia = false
+        for field in headers.fields {
+            if let fault = valueFault(field, isFirstVia: !hasVia, bytes) { return fault }
+            if field.kind == .via { hasVia = true }
         }
-        if let fault = lengthFault() ?? identityFault() ?? routingFault() ?? scalarFault() { return fault }
+        if seen & HeaderName.contact.bit != 0, hasStarContact, headers.count(.contact) > 1 {
+            return bad("Contact: * beside another")
+        }
         guard let uri = requestURI else { return nil }
         if uri.isSIP {
             return uri.escapedHeaders.isEmpty ? nil : bad("headers in the Request-URI")
         }
         return uri.scheme == "tel" ? nil : SIPFault(status: 416, reason: SIPReasonPhrase.standard(for: 416))
+    }
+
+    private func missingHeader(_ seen: UInt128) -> SIPFault? {
+        [HeaderName.callID, .cseq, .from, .to, .via].first { seen & $0.bit == 0 }.map { bad("no \($0.names.long)") }
+    }
+
+    /// What is wrong with one header; the values are only looked at, not made.
+    private func valueFault(_ field: SIPHeaders.Field, isFirstVia: Bool, _ bytes: Span<UInt8>) -> SIPFault? {
+        var cursor = ByteCursor(field.value, in: bytes)
+        switch field.kind {
+        case .via: return viaFault(&cursor, isFirst: isFirstVia, bytes)
+        case .from, .to:
+            let isAddress = (try? AddressSyntax(&cursor, bytes)) != nil && cursor.isAtEnd
+            return isAddress ? nil : bad(field.kind.names.long)
+        case .contact, .route, .recordRoute:
+            return isAddressList(field.kind, &cursor, bytes) ? nil : bad(field.kind.names.long)
+        case .callID: return Self.isCallID(field.value, bytes) ? nil : bad("Call-ID")
+        case .cseq:
+            guard let cseq = CSeqSyntax(&cursor, bytes) else { return bad("CSeq") }
+            guard let method, !equal(bytes, cseq.method, method.rawValue) else { return nil }
+            return bad("CSeq names another method")
+        case .maxForwards: return isNumber(&cursor, maximum: 255, bytes) ? nil : bad("Max-Forwards")
+        case .expires, .minExpires:
+            return isNumber(&cursor, maximum: Self.maximumSeconds, bytes) ? nil : bad(field.kind.names.long)
+        default: return nil
+        }
+    }
+
+    private func viaFault(_ first: inout ByteCursor, isFirst: Bool, _ bytes: Span<UInt8>) -> SIPFault? {
+        var isTop = isFirst
+        repeat {
+            guard let via = try? ViaSyntax(&first, bytes) else { return bad("Via") }
+            if isTop, let branch = via.branch(bytes), equal(bytes, branch, "z9hG4bK") {
+                return bad("Via branch without an identifier")
+            }
+            isTop = false
+        } while first.take(UInt8(ascii: ","), bytes)
+        return nil
+    }
+
+    private func isAddressList(_ kind: HeaderName, _ cursor: inout ByteCursor, _ bytes: Span<UInt8>) -> Bool {
+        if kind == .contact, equal(bytes, cursor.rest, "*") { return true }
+        repeat {
+            guard (try? AddressSyntax(&cursor, bytes)) != nil else { return false }
+        } while cursor.take(UInt8(ascii: ","), bytes)
+        return true
+    }
+
+    private func isNumber(_ cursor: inout ByteCursor, maximum: UInt64, _ bytes: Span<UInt8>) -> Bool {
+        cursor.takeNumber(maximum: maximum, bytes) != nil && cursor.isAtEnd
+    }
+
+    /// Whether a range of bytes is this text.
+    private func equal(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: String) -> Bool {
+        guard range.count == text.utf8.count else { return false }
+        var index = range.lowerBound
+        for byte in text.utf8 {
+            guard bytes[index] == byte else { return false }
+            index &+= 1
+        }
+        return true
     }
 
     private func bad(_ what: String) -> SIPFault {
@@ -42,37 +108,5 @@ extension SIPMessage {
         case .malformed: bad("Content-Length")
         case .length(let length): length > body.count ? bad("the body is shorter than Content-Length says") : nil
         }
-    }
-
-    private func identityFault() -> SIPFault? {
-        guard var scanner = headers.scanner(.via), let via = try? SIPVia(&scanner) else { return bad("Via") }
-        if !scanner.isAtEnd || headers.count(.via) > 1, vias.isEmpty { return bad("Via") }
-        if via.branch == "z9hG4bK" { return bad("Via branch without an identifier") }
-        if from == nil { return bad("From") }
-        if to == nil { return bad("To") }
-        if callID == nil { return bad("Call-ID") }
-        guard let cseq else { return bad("CSeq") }
-        if let method, cseq.method != method { return bad("CSeq names another method") }
-        return nil
-    }
-
-    private func routingFault() -> SIPFault? {
-        if headers.first(.contact) != nil {
-            if hasStarContact {
-                if headers.count(.contact) > 1 { return bad("Contact: * beside another") }
-            } else if addresses(.contact) == nil {
-                return bad("Contact")
-            }
-        }
-        if headers.first(.route) != nil, addresses(.route) == nil { return bad("Route") }
-        if headers.first(.recordRoute) != nil, addresses(.recordRoute) == nil { return bad("Record-Route") }
-        return nil
-    }
-
-    private func scalarFault() -> SIPFault? {
-        if headers.first(.maxForwards) != nil, maxForwards == nil { return bad("Max-Forwards") }
-        if headers.first(.expires) != nil, expires == nil { return bad("Expires") }
-        if headers.first(.minExpires) != nil, minExpires == nil { return bad("Min-Expires") }
-        return nil
     }
 }

@@ -120,30 +120,22 @@ extension SIPParameters {
     /// for IPv6, `=` and `/` for tags in base64.
     static let bareValue = ByteSet("-.!%*_+`'~:[]=/@$&?#|^(){}", alphanumeric: true)
 
+    /// Makes the values of header parameters that were found well-formed (`HeaderParameterSyntax`).
+    init(_ bytes: [UInt8], wellFormed range: Range<Int>) {
+        self.init()
+        var cursor = ByteCursor(range, in: bytes.span)
+        while case .parameter(let name, let value) = HeaderParameterSyntax.next(&cursor, bytes.span) {
+            appendParsed(name: Text.plain(bytes, name), value: value.map { Text.plain(bytes, $0) })
+        }
+    }
+
     /// Reads `*( SEMI generic-param )` of a header value up to its end or to `,`. False when it breaks the grammar.
     mutating func parseHeaderParameters(_ scanner: inout ByteScanner) -> Bool {
-        while true {
-            scanner.skipBlanks()
-            guard scanner.take(UInt8(ascii: ";")) else { return true }
-            scanner.skipBlanks()
-            let name = scanner.take(.token)
-            guard !name.isEmpty else { return false }
-            scanner.skipBlanks()
-            guard scanner.take(UInt8(ascii: "=")) else {
-                appendParsed(name: scanner.text(name), value: nil)
-                continue
-            }
-            scanner.skipBlanks()
-            let value: Range<Int>
-            if scanner.peek == UInt8(ascii: "\"") {
-                guard let quoted = scanner.takeQuotedString() else { return false }
-                value = quoted
-            } else {
-                value = scanner.take(Self.bareValue)
-                guard !value.isEmpty else { return false }
-            }
-            appendParsed(name: scanner.text(name), value: scanner.text(value))
+        guard let range = scanner.read(HeaderParameterSyntax.take) else { return false }
+        for entry in SIPParameters(scanner.bytes, wellFormed: range).entries {
+            appendParsed(name: entry.name, value: entry.value)
         }
+        return true
     }
 
     func write(into output: inout [UInt8]) {
@@ -164,6 +156,47 @@ extension SIPParameters {
         if bareValue.containsAll(value) { return true }
         var scanner = ByteScanner(value)
         return scanner.takeQuotedString() != nil && scanner.isAtEnd
+    }
+}
+
+/// The grammar of header parameters, `*( SEMI generic-param )` (RFC 3261 section 25.1).
+enum HeaderParameterSyntax {
+    enum Step {
+        case parameter(name: Range<Int>, value: Range<Int>?)
+        /// No parameter is next.
+        case end
+        case malformed
+    }
+
+    /// Consumes one parameter with the blanks and the semicolon before it.
+    @inline(__always)
+    static func next(_ cursor: inout ByteCursor, _ bytes: Span<UInt8>) -> Step {
+        cursor.skipBlanks(bytes)
+        guard cursor.take(UInt8(ascii: ";"), bytes) else { return .end }
+        cursor.skipBlanks(bytes)
+        let name = cursor.take(.token, bytes)
+        guard !name.isEmpty else { return .malformed }
+        cursor.skipBlanks(bytes)
+        guard cursor.take(UInt8(ascii: "="), bytes) else { return .parameter(name: name, value: nil) }
+        cursor.skipBlanks(bytes)
+        if cursor.peek(bytes) == UInt8(ascii: "\"") {
+            guard let quoted = cursor.takeQuotedString(bytes) else { return .malformed }
+            return .parameter(name: name, value: quoted)
+        }
+        let value = cursor.take(SIPParameters.bareValue, bytes)
+        return value.isEmpty ? .malformed : .parameter(name: name, value: value)
+    }
+
+    /// Consumes all parameters and gives where they lie; nil when one breaks the grammar.
+    static func take(_ cursor: inout ByteCursor, _ bytes: Span<UInt8>) -> Range<Int>? {
+        let start = cursor.position
+        while true {
+            switch next(&cursor, bytes) {
+            case .parameter: continue
+            case .end: return start..<cursor.position
+            case .malformed: return nil
+            }
+        }
     }
 }
 

@@ -130,7 +130,7 @@ public struct SIPStreamFramer: Sendable {
         while let line = try lines.next(bytes, isStartLine: isStartLine) {
             isStartLine = false
             guard line.kind == .contentLength else { continue }
-            let value = SIPHeaders.contentLength(ByteScanner(buffer, line.value))
+            let value = SIPHeaders.contentLength(line.value, bytes)
             if value == .malformed || (declared != .absent && declared != value) {
                 throw SIPParseError(
                     .contentLength, offset: line.value.lowerBound - start,

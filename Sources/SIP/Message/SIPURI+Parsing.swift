@@ -2,102 +2,190 @@ extension SIPURI {
     /// Reads a URI that stands alone (RFC 3261 section 25.1, `SIP-URI / SIPS-URI / absoluteURI`).
     /// - Throws: `SIPParseError` with code `uri`.
     public init(parsing text: String) throws(SIPParseError) {
-        let scanner = ByteScanner(text)
-        try self.init(scanner, scanner.position..<scanner.end)
+        let bytes = Array(text.utf8)
+        try self.init(bytes, 0..<bytes.count)
     }
 
     /// Reads the URI that fills `range`.
-    init(_ outer: ByteScanner, _ range: Range<Int>) throws(SIPParseError) {
-        var scanner = ByteScanner(outer.bytes, range)
-        func fault(_ reason: String) -> SIPParseError {
-            SIPParseError(.uri, offset: scanner.position - range.lowerBound, reason: reason)
-        }
-        guard scanner.peek?.isLetter == true else {
-            throw fault("a URI must begin with a scheme (RFC 3261 section 19.1.1)")
-        }
-        let schemeRange = scanner.take(.scheme)
-        guard scanner.take(UInt8(ascii: ":")) else {
-            throw fault("a URI needs a scheme followed by a colon (RFC 3261 section 19.1.1)")
-        }
-        let scheme = scanner.text(schemeRange).asciiLowercased
-        guard scheme == "sip" || scheme == "sips" else {
-            let rest = scanner.position..<scanner.end
-            let isVisible = scanner.bytes[rest].allSatisfy {
-                $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "<") && $0 != UInt8(ascii: ">")
-                    && $0 != UInt8(ascii: "\"")
-            }
-            guard !rest.isEmpty, isVisible else {
-                throw fault("a URI holds visible ASCII only, without quotes or angle brackets (RFC 3986 section 2)")
-            }
-            self.init(scheme: scheme, opaque: scanner.text(rest))
+    init(_ bytes: [UInt8], _ range: Range<Int>) throws(SIPParseError) {
+        self.init(bytes, try URISyntax(range, bytes.span))
+    }
+
+    /// Makes the values of a URI that was taken apart.
+    init(_ bytes: [UInt8], _ syntax: URISyntax) {
+        guard syntax.isSIP else {
+            self.init(scheme: Text.lowercased(bytes, syntax.scheme), opaque: Text.plain(bytes, syntax.opaque))
             return
         }
-        var user: String?
-        var password: String?
-        var port: UInt16?
         var parameters = SIPParameters(context: .uri)
+        var cursor = ByteCursor(syntax.parameters, in: bytes.span)
+        while let (name, value) = URISyntax.nextParameter(&cursor, bytes.span) {
+            parameters.appendParsed(
+                name: Escaping.normalized(bytes, name), value: value.map { Escaping.normalized(bytes, $0) })
+        }
         var headers: [Header] = []
+        cursor = ByteCursor(syntax.headers, in: bytes.span)
+        while let (name, value) = URISyntax.nextHeader(&cursor, bytes.span) {
+            headers.append(Header(name: Escaping.normalized(bytes, name), value: Escaping.normalized(bytes, value)))
+        }
+        self.init(
+            isSecure: syntax.isSecure, user: syntax.user.map { Escaping.normalized(bytes, $0) },
+            password: syntax.password.map { Escaping.normalized(bytes, $0) },
+            parsedHost: Host.text(bytes, syntax.host), port: syntax.port, parameters: parameters, headers: headers)
+    }
+}
 
-        // An `@` must be escaped everywhere but here, so the first one ends the user part whatever stands before.
-        var ahead = scanner
-        let userInfo = ahead.take(until: UInt8(ascii: "@"))
-        if ahead.take(UInt8(ascii: "@")) {
-            var part = ByteScanner(scanner.bytes, userInfo)
-            let name = part.take(until: UInt8(ascii: ":"))
-            user = Escaping.normalized(scanner, name, allowed: .user)
-            guard !name.isEmpty, user != nil else {
-                throw fault("the user part is empty or holds a character that must be escaped (RFC 3261 section 25.1)")
-            }
-            if part.take(UInt8(ascii: ":")) {
-                password = Escaping.normalized(scanner, part.position..<part.end, allowed: .password)
-                guard password != nil else {
-                    throw fault("the password holds a character that must be escaped (RFC 3261 section 25.1)")
-                }
-            }
-            scanner = ahead
+/// Where the parts of a URI lie. It is checked whole, so that the values can be made later, or never: to know that a
+/// message is valid takes no strings.
+struct URISyntax {
+    var scheme: Range<Int>
+    /// `sip` or `sips`; of any other scheme only `opaque` counts.
+    var isSIP = false
+    var isSecure = false
+    var opaque = 0..<0
+    var user: Range<Int>?
+    var password: Range<Int>?
+    var host = 0..<0
+    var port: UInt16?
+    /// From the first `;` to the end of the last parameter.
+    var parameters = 0..<0
+    /// From the `?` to the end; empty when there are none.
+    var headers = 0..<0
+
+    /// Takes apart the URI that fills `range`.
+    init(_ range: Range<Int>, _ bytes: Span<UInt8>) throws(SIPParseError) {
+        var cursor = ByteCursor(range, in: bytes)
+        guard cursor.peek(bytes)?.isLetter == true else {
+            throw Self.fault(cursor, range, "a URI must begin with a scheme (RFC 3261 section 19.1.1)")
         }
-        guard let host = Host.take(&scanner) else {
-            throw fault("the host is neither a name nor an address (RFC 3261 section 25.1)")
+        scheme = cursor.take(.scheme, bytes)
+        guard cursor.take(UInt8(ascii: ":"), bytes) else {
+            throw Self.fault(
+                cursor, range, "a URI needs a scheme followed by a colon (RFC 3261 section 19.1.1)")
         }
-        if scanner.take(UInt8(ascii: ":")) {
-            guard let number = scanner.takeNumber(maximum: 65_535) else {
-                throw fault("the port is not a number up to 65535 (RFC 3261 section 25.1)")
+        isSecure = equalIgnoringCase(bytes, scheme, "sips")
+        isSIP = isSecure || equalIgnoringCase(bytes, scheme, "sip")
+        guard isSIP else {
+            opaque = cursor.rest
+            guard Self.isVisible(opaque, bytes) else {
+                throw Self.fault(
+                    cursor, range,
+                    "a URI holds visible ASCII only, without quotes or angle brackets (RFC 3986 section 2)")
+            }
+            return
+        }
+        try takeUserInfo(&cursor, range, bytes)
+        guard let host = Host.find(&cursor, bytes) else {
+            throw Self.fault(cursor, range, "the host is neither a name nor an address (RFC 3261 section 25.1)")
+        }
+        self.host = host
+        if cursor.take(UInt8(ascii: ":"), bytes) {
+            guard let number = cursor.takeNumber(maximum: 65_535, bytes) else {
+                throw Self.fault(cursor, range, "the port is not a number up to 65535 (RFC 3261 section 25.1)")
             }
             port = UInt16(truncatingIfNeeded: number)
         }
-        while scanner.take(UInt8(ascii: ";")) {
-            let name = scanner.take(Self.parameterOrEscape)
-            let hasValue = scanner.take(UInt8(ascii: "="))
-            let value = hasValue ? scanner.take(Self.parameterOrEscape) : name
-            guard !name.isEmpty, !value.isEmpty,
-                let nameText = Escaping.normalized(scanner, name, allowed: .uriParameter),
-                let valueText = Escaping.normalized(scanner, value, allowed: .uriParameter)
-            else {
-                throw fault("a URI parameter is empty or has a broken escape (RFC 3261 section 25.1)")
+        try takeParameters(&cursor, range, bytes)
+        try takeHeaders(&cursor, range, bytes)
+        guard cursor.isAtEnd else {
+            throw Self.fault(
+                cursor, range, "a character stands in the URI that must be escaped (RFC 3261 section 25.1)")
+        }
+    }
+
+    private static func fault(_ cursor: ByteCursor, _ range: Range<Int>, _ reason: String) -> SIPParseError {
+        SIPParseError(.uri, offset: cursor.position - range.lowerBound, reason: reason)
+    }
+
+    private static func isVisible(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        for index in range {
+            let byte = bytes[index]
+            guard byte > 0x20, byte < 0x7F, byte != UInt8(ascii: "<"), byte != UInt8(ascii: ">"),
+                byte != UInt8(ascii: "\"")
+            else { return false }
+        }
+        return !range.isEmpty
+    }
+
+    /// An `@` must be escaped everywhere but here, so the first one ends the user part whatever stands before.
+    private mutating func takeUserInfo(
+        _ cursor: inout ByteCursor, _ range: Range<Int>, _ bytes: Span<UInt8>
+    ) throws(SIPParseError) {
+        var ahead = cursor
+        let userInfo = ahead.take(until: UInt8(ascii: "@"), bytes)
+        guard ahead.take(UInt8(ascii: "@"), bytes) else { return }
+        var part = ByteCursor(userInfo, in: bytes)
+        let name = part.take(until: UInt8(ascii: ":"), bytes)
+        guard !name.isEmpty, Escaping.isWellFormed(name, allowed: .user, bytes) else {
+            throw Self.fault(
+                cursor, range,
+                "the user part is empty or holds a character that must be escaped (RFC 3261 section 25.1)")
+        }
+        user = name
+        if part.take(UInt8(ascii: ":"), bytes) {
+            guard Escaping.isWellFormed(part.rest, allowed: .password, bytes) else {
+                throw Self.fault(
+                    cursor, range, "the password holds a character that must be escaped (RFC 3261 section 25.1)")
             }
-            parameters.appendParsed(name: nameText, value: hasValue ? valueText : nil)
+            password = part.rest
         }
-        if scanner.take(UInt8(ascii: "?")) {
-            repeat {
-                let name = scanner.take(Self.headerOrEscape)
-                guard scanner.take(UInt8(ascii: "=")) else {
-                    throw fault("a URI header needs a name and `=` (RFC 3261 section 25.1)")
-                }
-                let value = scanner.take(Self.headerOrEscape)
-                guard !name.isEmpty, let nameText = Escaping.normalized(scanner, name, allowed: .uriHeader),
-                    let valueText = Escaping.normalized(scanner, value, allowed: .uriHeader)
-                else {
-                    throw fault("a URI header has no name or a broken escape (RFC 3261 section 25.1)")
-                }
-                headers.append(Header(name: nameText, value: valueText))
-            } while scanner.take(UInt8(ascii: "&"))
+        cursor = ahead
+    }
+
+    private mutating func takeParameters(
+        _ cursor: inout ByteCursor, _ range: Range<Int>, _ bytes: Span<UInt8>
+    ) throws(SIPParseError) {
+        let start = cursor.position
+        let allowed = ByteSet.uriParameter
+        while cursor.peek(bytes) == UInt8(ascii: ";") {
+            guard let (name, value) = Self.nextParameter(&cursor, bytes), !name.isEmpty, value?.isEmpty != true,
+                Escaping.isWellFormed(name, allowed: allowed, bytes),
+                value.map({ Escaping.isWellFormed($0, allowed: allowed, bytes) }) ?? true
+            else {
+                throw Self.fault(
+                    cursor, range, "a URI parameter is empty or has a broken escape (RFC 3261 section 25.1)")
+            }
         }
-        guard scanner.isAtEnd else {
-            throw fault("a character stands in the URI that must be escaped (RFC 3261 section 25.1)")
-        }
-        self.init(
-            isSecure: scheme == "sips", user: user, password: password, parsedHost: host, port: port,
-            parameters: parameters, headers: headers)
+        parameters = start..<cursor.position
+    }
+
+    private mutating func takeHeaders(
+        _ cursor: inout ByteCursor, _ range: Range<Int>, _ bytes: Span<UInt8>
+    ) throws(SIPParseError) {
+        let start = cursor.position
+        guard cursor.peek(bytes) == UInt8(ascii: "?") else { return }
+        repeat {
+            guard let (name, value) = Self.nextHeader(&cursor, bytes) else {
+                throw Self.fault(cursor, range, "a URI header needs a name and `=` (RFC 3261 section 25.1)")
+            }
+            guard !name.isEmpty, Escaping.isWellFormed(name, allowed: .uriHeader, bytes),
+                Escaping.isWellFormed(value, allowed: .uriHeader, bytes)
+            else {
+                throw Self.fault(
+                    cursor, range, "a URI header has no name or a broken escape (RFC 3261 section 25.1)")
+            }
+        } while cursor.peek(bytes) == UInt8(ascii: "&")
+        headers = start..<cursor.position
+    }
+
+    /// Consumes `;name` or `;name=value`; nil when no `;` is next.
+    static func nextParameter(
+        _ cursor: inout ByteCursor, _ bytes: Span<UInt8>
+    ) -> (name: Range<Int>, value: Range<Int>?)? {
+        guard cursor.take(UInt8(ascii: ";"), bytes) else { return nil }
+        let name = cursor.take(parameterOrEscape, bytes)
+        guard cursor.take(UInt8(ascii: "="), bytes) else { return (name, nil) }
+        return (name, cursor.take(parameterOrEscape, bytes))
+    }
+
+    /// Consumes `?name=value` or `&name=value`; nil when something else is next.
+    static func nextHeader(
+        _ cursor: inout ByteCursor, _ bytes: Span<UInt8>
+    ) -> (name: Range<Int>, value: Range<Int>)? {
+        guard cursor.take(UInt8(ascii: "?"), bytes) || cursor.take(UInt8(ascii: "&"), bytes) else { return nil }
+        let name = cursor.take(headerOrEscape, bytes)
+        guard cursor.take(UInt8(ascii: "="), bytes) else { return nil }
+        return (name, cursor.take(headerOrEscape, bytes))
     }
 
     private static let parameterOrEscape = ByteSet("-_.!~*'()[]/:&+$%", alphanumeric: true)

@@ -73,52 +73,80 @@ public struct SIPVia: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads a value up to the end or to a comma.
     init(_ scanner: inout ByteScanner) throws(SIPParseError) {
-        func fault(_ scanner: ByteScanner, _ reason: String) -> SIPParseError {
-            SIPParseError(.headerValue, offset: scanner.position, reason: reason)
-        }
-        scanner.skipBlanks()
-        let name = scanner.take(.token)
-        guard name.count == 3, equalIgnoringCase(scanner.text(name), "SIP"), scanner.takeSlash() else {
-            throw fault(scanner, "the protocol is not SIP/2.0 (RFC 3261 section 20.42)")
-        }
-        let version = scanner.take(.token)
-        guard scanner.text(version) == "2.0", scanner.takeSlash() else {
-            throw fault(scanner, "the protocol is not SIP/2.0 (RFC 3261 section 20.42)")
-        }
-        let transport = scanner.take(.token)
-        guard !transport.isEmpty, scanner.peek?.isBlank == true else {
-            throw fault(scanner, "the transport is missing (RFC 3261 section 20.42)")
-        }
-        scanner.skipBlanks()
-        guard let host = Host.take(&scanner) else {
-            throw fault(scanner, "sent-by is neither a name nor an address (RFC 3261 section 20.42)")
-        }
-        self.init(transport: scanner.text(transport), host: host)
-        var ahead = scanner
-        ahead.skipBlanks()
-        if ahead.take(UInt8(ascii: ":")) {
-            ahead.skipBlanks()
-            guard let number = ahead.takeNumber(maximum: 65_535) else {
-                throw fault(ahead, "the port is not a number up to 65535 (RFC 3261 section 25.1)")
-            }
-            port = UInt16(truncatingIfNeeded: number)
-            scanner = ahead
-        }
-        guard parameters.parseHeaderParameters(&scanner) else {
-            throw fault(scanner, "a parameter is empty or malformed (RFC 3261 section 25.1)")
-        }
-        guard scanner.isAtEnd || scanner.peek == UInt8(ascii: ",") else {
-            throw fault(scanner, "text follows the Via (RFC 3261 section 20.42)")
-        }
+        let syntax = try scanner.read { (cursor, bytes) throws(SIPParseError) in try ViaSyntax(&cursor, bytes) }
+        self.init(scanner.bytes, syntax)
+    }
+
+    /// Makes the values of a Via that was taken apart.
+    init(_ bytes: [UInt8], _ syntax: ViaSyntax) {
+        transport = Text.plain(bytes, syntax.transport).uppercased()
+        host = Host.text(bytes, syntax.host)
+        port = syntax.port
+        parameters = SIPParameters(bytes, wellFormed: syntax.parameters)
     }
 }
 
-extension ByteScanner {
+/// Where the parts of a Via value lie; checked whole.
+struct ViaSyntax {
+    var transport: Range<Int>
+    var host: Range<Int>
+    var port: UInt16?
+    var parameters: Range<Int>
+
+    /// Consumes a value up to the end or to a comma.
+    init(_ cursor: inout ByteCursor, _ bytes: Span<UInt8>) throws(SIPParseError) {
+        cursor.skipBlanks(bytes)
+        guard equalIgnoringCase(bytes, cursor.take(.token, bytes), "sip"), Self.takeSlash(&cursor, bytes),
+            equalIgnoringCase(bytes, cursor.take(.token, bytes), "2.0"), Self.takeSlash(&cursor, bytes)
+        else {
+            throw Self.fault(cursor, "the protocol is not SIP/2.0 (RFC 3261 section 20.42)")
+        }
+        transport = cursor.take(.token, bytes)
+        guard !transport.isEmpty, cursor.peek(bytes)?.isBlank == true else {
+            throw Self.fault(cursor, "the transport is missing (RFC 3261 section 20.42)")
+        }
+        cursor.skipBlanks(bytes)
+        guard let host = Host.find(&cursor, bytes) else {
+            throw Self.fault(cursor, "sent-by is neither a name nor an address (RFC 3261 section 20.42)")
+        }
+        self.host = host
+        var ahead = cursor
+        ahead.skipBlanks(bytes)
+        if ahead.take(UInt8(ascii: ":"), bytes) {
+            ahead.skipBlanks(bytes)
+            guard let number = ahead.takeNumber(maximum: 65_535, bytes) else {
+                throw Self.fault(ahead, "the port is not a number up to 65535 (RFC 3261 section 25.1)")
+            }
+            port = UInt16(truncatingIfNeeded: number)
+            cursor = ahead
+        }
+        guard let parameters = HeaderParameterSyntax.take(&cursor, bytes) else {
+            throw Self.fault(cursor, "a parameter is empty or malformed (RFC 3261 section 25.1)")
+        }
+        self.parameters = parameters
+        guard cursor.isAtEnd || cursor.peek(bytes) == UInt8(ascii: ",") else {
+            throw Self.fault(cursor, "text follows the Via (RFC 3261 section 20.42)")
+        }
+    }
+
+    /// The value of the first `branch`.
+    func branch(_ bytes: Span<UInt8>) -> Range<Int>? {
+        var cursor = ByteCursor(parameters, in: bytes)
+        while case .parameter(let name, let value) = HeaderParameterSyntax.next(&cursor, bytes) {
+            if equalIgnoringCase(bytes, name, "branch") { return value }
+        }
+        return nil
+    }
+
     /// Consumes `/` with blanks around it.
-    fileprivate mutating func takeSlash() -> Bool {
-        skipBlanks()
-        guard take(UInt8(ascii: "/")) else { return false }
-        skipBlanks()
+    private static func takeSlash(_ cursor: inout ByteCursor, _ bytes: Span<UInt8>) -> Bool {
+        cursor.skipBlanks(bytes)
+        guard cursor.take(UInt8(ascii: "/"), bytes) else { return false }
+        cursor.skipBlanks(bytes)
         return true
+    }
+
+    private static func fault(_ cursor: ByteCursor, _ reason: String) -> SIPParseError {
+        SIPParseError(.headerValue, offset: cursor.position, reason: reason)
     }
 }
