@@ -99,7 +99,7 @@ final class KamailioNode: Sendable {
     /// Ends the node in order.
     func stop() async {
         command.signal(SIGTERM)
-        _ = await command.end(within: .seconds(10))
+        _ = await command.end(within: .seconds(15))
     }
 
     /// The profile that a client needs.
