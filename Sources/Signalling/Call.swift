@@ -155,7 +155,7 @@ struct Call: Sendable {
     var nextTimeout: MonotonicTime? {
         [
             noAnswerDeadline, nextRing, answer?.next, forgetDeadline, change?.deadline, change?.retryAt,
-            transfer?.deadline, referral?.deadline,
+            isAnswered ? transfer?.deadline : nil, isAnswered ? referral?.deadline : nil,
             provisionals?.nextTimeout, phase == .confirmed ? timer?.nextTimeout : nil,
         ].compactMap(\.self).min()
     }
