@@ -29,6 +29,9 @@ struct Call: Sendable {
         case closing
     }
 
+    /// So many PRACKs of one call are under way at the same time.
+    static let maximumUnqueued = 64
+
     let handle: CallHandle
     let direction: CallDirection
     let callID: String

@@ -5,8 +5,8 @@ import SIP
 struct SessionTimer: Sendable {
     /// Seconds; an interval below this is not allowed (section 4), and a peer that names one gets this.
     static let lowestInterval = 90
-    /// A day: what is longer is no less useful, and cannot overflow anything.
-    static let highestInterval = 86_400
+    /// What the header can say (section 4); no time that is made of it overflows.
+    static let highestInterval = Int(UInt32.max)
 
     /// Seconds.
     let interval: Int

@@ -18,17 +18,20 @@ extension UserAgent {
         }
         if var fork = call[remoteTag: tag] {
             let isReliable = response.hasOption("100rel", in: "Require")
-            guard !isReliable || fork.takesReliable(response) else { return }
+            // What cannot be acknowledged now will be repeated.
+            guard !isReliable || call.unqueued.count < Call.maximumUnqueued && fork.takesReliable(response) else {
+                return
+            }
             fork.dialog.update(from: response)
             fork.note(abilitiesIn: response)
             call[remoteTag: tag] = fork
             calls[handle] = call
+            reportProgress(status, tag: tag, of: handle)
             let answer = receiveEarlySession(response, isReliable: isReliable, tag: tag, of: handle)
             if isReliable { sendPrack(for: response, body: answer, tag: tag, of: handle, at: now) }
         } else {
-            calls[handle] = call
+            reportProgress(status, tag: tag, of: handle)
         }
-        reportProgress(status, tag: tag, of: handle)
     }
 
     private mutating func reportProgress(_ status: Int, tag: String, of handle: CallHandle) {

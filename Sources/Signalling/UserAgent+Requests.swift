@@ -69,7 +69,9 @@ extension UserAgent {
 
     /// Does the next thing that a call wants of its peer, when nothing else is under way between the two.
     mutating func proceed(_ handle: CallHandle, at now: MonotonicTime) {
-        guard let call = calls[handle], call.canOffer, call.outstanding == nil, path != nil else { return }
+        guard let call = calls[handle], call.canOffer, call.outstanding == nil, let path,
+            isPathRegistered || path.flow == call.flow
+        else { return }
         if let change = call.change {
             // One that was refused for the moment goes on when its pause is over.
             if change.transaction == nil, change.retryAt == nil { startChange(change.purpose, of: handle, at: now) }
@@ -180,6 +182,9 @@ extension UserAgent {
         guard response.status == 407, isPathRegistered, !request.headers.contains("Proxy-Authorization"),
             var dialog = calls[handle]?[remoteTag: tag]
         else { return nil }
+        // A 407 with a challenge of the peer in it is the peer's.
+        var response = response
+        response.headers.remove("WWW-Authenticate")
         var again = request
         guard case .retry = authenticator.authorize(&again, after: response), let method = request.method else {
             return nil

@@ -130,7 +130,15 @@ struct CallEndTests {
     private static let makers: [(SIPMethod, @Sendable (inout LoneAgent, CallHandle) -> Void)] = [
         (.invite, { lone, handle in lone.act { $0.hold(handle, at: $1) } }),
         (.update, { lone, handle in lone.advance(by: .seconds(100)) }),
-        ("INFO", { lone, handle in lone.act { $0.sendInDialog(InDialogRequest(method: "INFO"), of: handle, at: $1) } }),
+        (
+            .info,
+            { lone, handle in
+                lone.act {
+                    $0.sendInDialog(InDialogRequest(method: .info), of: handle, at: $1)
+                    $0.settle(at: $1)
+                }
+            }
+        ),
         (.bye, { lone, handle in lone.act { $0.hangUp(handle, at: $1) } }),
     ]
 

@@ -19,9 +19,10 @@ struct PeerHabitTests {
     @Test func requestsToAGRUUTakeTheFlow() throws {
         var lone = LoneAgent()
         let gruu = try SIPURI(parsing: "sip:alice@example.org;gr=urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
+        let proxy = try SIPURI(parsing: "sip:proxy.example.org;lr")
         let (record, _) = try lone.answered {
             $0.contacts = [SIPAddress(uri: gruu)]
-            $0.recordRoutes = [SIPAddress(uri: SIPURI(user: nil, host: "proxy.example.org"))]
+            $0.recordRoutes = [SIPAddress(uri: proxy)]
         }
         lone.agent.hangUp(record.handle, at: lone.now)
         var flows: [SIPFlow] = []

@@ -49,10 +49,10 @@ struct SessionTimerTests {
     @Test func refreshThatNobodyAnswersEndsTheCall() throws {
         var lone = LoneAgent()
         let (record, _) = try lone.answered {
-            $0.headers["Session-Expires"] = "120;refresher=uac"
+            $0.headers["Session-Expires"] = "200;refresher=uac"
             $0.headers["Allow"] = "UPDATE"
         }
-        lone.advance(by: .seconds(60) + .seconds(31))
+        lone.advance(by: .seconds(100) + .seconds(31))
         #expect(record.termination == nil)
         lone.advance(by: .seconds(1))
         #expect(record.reason == .network && record.termination?.isLocal == true)

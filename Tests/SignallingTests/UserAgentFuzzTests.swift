@@ -11,7 +11,11 @@ struct UserAgentFuzzTests {
         "SIP/2.0 401 Unauthorized", "SIP/2.0 487 Gone", "CSeq: 4294967295 INVITE", "CSeq: 0 BYE", ";tag=", ";tag=x",
         "Require: 100rel", "Expires: 99999999999999999999", "Expires: 0", "Content-Length: 0", "m=audio 0 RTP/AVP 0",
         "c=IN IP4 0.0.0.0", "a=inactive", "\r\n", "\r\n\r\n", "Contact: *", "Retry-After: -1", "Reason: SIP;cause=200",
-        "Reason: ;;=\";", "Record-Route: <sip:a;lr>, <sip:b>", "<>", "\u{0}", "é", "Via: SIP/2.0/UDP x;branch=z9hG4bK",
+        "Reason: ;;=\";", "Record-Route: <sip:a;lr>, <sip:b>", "<>", "\u{0}", "é", "Require: 100rel\r\nRSeq: 1",
+        "RSeq: 4294967295", "RAck: 1 1 INVITE", "Session-Expires: 1", "Session-Expires: 90;refresher=uac",
+        "Min-SE: 9999999",
+        "Supported: timer, 100rel", "Allow: UPDATE", "Content-Type: multipart/mixed;boundary=x", "--x\r\n", "--x--",
+        "Content-Disposition: session;handling=required", "Reason: Q.850;cause=17", "Via: SIP/2.0/UDP x;branch=z9hG4bK",
     ]
 
     private static func mutate(_ bytes: [UInt8], _ random: inout RandomSource, _ others: [[UInt8]]) -> [UInt8] {
@@ -58,16 +62,18 @@ struct UserAgentFuzzTests {
             var seeds: [SIPMessage] = []
             let running = lone.agent.calls.values.compactMap { call in call.dialog.map { ($0.callID, $0.localTag) } }
             if let (callID, tag) = running.randomElement(using: &random) {
-                for method in [SIPMethod.invite, .ack, .bye, .options, .cancel] {
+                for method in [SIPMethod.invite, .ack, .bye, .options, .cancel, .prack, .update, .info] {
                     let body = random.next() & 1 == 0 ? LoneAgent.offer : nil
                     seeds.append(lone.request(method, callID: callID, toTag: tag, body: body))
                 }
             }
             seeds.append(lone.request(.invite, callID: "new-\(random.next())", body: LoneAgent.offer))
             for request in lone.sent.suffix(6) where request.isRequest && request.method != .ack {
-                for status in [100, 180, 200, 302, 401, 403, 487, 503] {
+                for status in [100, 180, 200, 302, 401, 403, 422, 487, 491, 503] {
                     seeds.append(lone.response(status, to: request, tag: "peer", body: LoneAgent.offer))
                 }
+                let number = UInt32(truncatingIfNeeded: random.next() % 3) + 1
+                seeds.append(lone.reliable(183, number: number, to: request, tag: "fork", body: LoneAgent.offer))
             }
             let texts = try seeds.shuffled(using: &random).prefix(2).map { try $0.encoded() }
             guard let text = texts.randomElement(using: &random) else { continue }
@@ -85,6 +91,12 @@ struct UserAgentFuzzTests {
                     lone.act { $0.answer(record.handle, media: media, at: $1) }
                 }
             case 5: lone.advance(by: .milliseconds(Int64(random.next() % 3_000)))
+            case 7, 8:
+                if let record = lone.records.randomElement(using: &random) {
+                    let holds = random.next() & 1 == 0
+                    lone.act { holds ? $0.hold(record.handle, at: $1) : $0.resume(record.handle, at: $1) }
+                    lone.act { $0.startEarlyMedia(record.handle, media: media, at: $1) }
+                }
             case 6 where random.next() % 4 == 0: lone.act { $0.flowFailed(reason: "ICMP", at: $1) }
             default: break
             }
