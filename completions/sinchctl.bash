@@ -29,8 +29,12 @@ _sinchctl() {
             "/call") path=/call ;;
             "/answer") path=/answer ;;
             "/hangup") path=/hangup ;;
+            "/hold") path=/hold ;;
+            "/resume") path=/resume ;;
             "/mute") path=/mute ;;
             "/unmute") path=/unmute ;;
+            "/dtmf") path=/dtmf ;;
+            "/transfer") path=/transfer ;;
             "/status") path=/status ;;
             "/calls") path=/calls ;;
             "/events") path=/events ;;
@@ -89,9 +93,20 @@ _sinchctl() {
         "/answer --playback") _sinchctl_words "alsa:default echo file: null silence tone:440" && return ;;
         "/answer --play" | "/answer -p") _sinchctl_files && return ;;
         "/answer --record" | "/answer -r") _sinchctl_files && return ;;
+        "/answer --header") _sinchctl_words "" && return ;;
         "/hangup --as" | "/hangup --user") _sinchctl_words "" && return ;;
+        "/hold --as" | "/hold --user") _sinchctl_words "" && return ;;
+        "/hold --timeout") _sinchctl_words "" && return ;;
+        "/resume --as" | "/resume --user") _sinchctl_words "" && return ;;
+        "/resume --timeout") _sinchctl_words "" && return ;;
         "/mute --as" | "/mute --user") _sinchctl_words "" && return ;;
         "/unmute --as" | "/unmute --user") _sinchctl_words "" && return ;;
+        "/dtmf --as" | "/dtmf --user") _sinchctl_words "" && return ;;
+        "/dtmf --timeout") _sinchctl_words "" && return ;;
+        "/transfer --to") _sinchctl_words "" && return ;;
+        "/transfer --to-call") _sinchctl_words "" && return ;;
+        "/transfer --as" | "/transfer --user") _sinchctl_words "" && return ;;
+        "/transfer --timeout") _sinchctl_words "" && return ;;
         "/status --user" | "/status --as" | "/status -u") _sinchctl_words "" && return ;;
         "/calls --as" | "/calls --user") _sinchctl_words "" && return ;;
         "/calls --limit") _sinchctl_words "" && return ;;
@@ -124,15 +139,19 @@ _sinchctl() {
     esac
     local words='' options=''
     case $path in
-        "") words="start register terminate stop call answer hangup mute unmute status calls events wait devices verify jwt config environment completion help version" options="" ;;
-        /start) words="" options="--user --display-name --auto-answer --foreground --capture --playback --play --record --max-calls --timeout --token-file --token-fd" ;;
+        "") words="start register terminate stop call answer hangup hold resume mute unmute dtmf transfer status calls events wait devices verify jwt config environment completion help version" options="" ;;
+        /start) words="" options="--user --display-name --auto-answer --accept-transfers --foreground --capture --playback --play --record --max-calls --timeout --token-file --token-fd" ;;
         /register) words="" options="--user --timeout --token-file --token-fd" ;;
         /terminate) words="" options="--user --as --all --timeout" ;;
         /call) words="" options="--as --user --capture --playback --play --record --duration --hangup-after-play --ring-timeout --timeout --detach --header --token-file --token-fd" ;;
-        /answer) words="" options="--as --user --capture --playback --play --record" ;;
+        /answer) words="" options="--as --user --capture --playback --play --record --header" ;;
         /hangup) words="" options="--as --user --all --busy" ;;
+        /hold) words="" options="--as --user --timeout" ;;
+        /resume) words="" options="--as --user --timeout" ;;
         /mute) words="" options="--as --user" ;;
         /unmute) words="" options="--as --user" ;;
+        /dtmf) words="" options="--as --user --timeout" ;;
+        /transfer) words="" options="--to --to-call --as --user --timeout" ;;
         /status) words="" options="--user --as" ;;
         /calls) words="" options="--as --user --active --limit" ;;
         /events) words="" options="--as --user --follow --jsonl --since" ;;
@@ -147,7 +166,7 @@ _sinchctl() {
         /environment/run) words="" options="--bind --port" ;;
         /environment/start) words="" options="--bind --port" ;;
         /completion) words="bash zsh fish" options="" ;;
-        /help) words="start register terminate call answer hangup mute unmute status calls events wait devices verify jwt config environment completion help version exit-codes settings" options="" ;;
+        /help) words="start register terminate call answer hangup hold resume mute unmute dtmf transfer status calls events wait devices verify jwt config environment completion help version exit-codes settings" options="" ;;
     esac
     if [[ $current == -* ]]; then
         _sinchctl_words "$options --json --profile --config --environment-host --timeout --quiet --verbose --no-color --help --version"

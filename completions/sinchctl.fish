@@ -18,8 +18,12 @@ complete -c sinchctl -n '__fish_use_subcommand' -a stop -d 'end a client: hang u
 complete -c sinchctl -n '__fish_use_subcommand' -a call -d 'call a user and stay until the call ends'
 complete -c sinchctl -n '__fish_use_subcommand' -a answer -d 'answer an incoming call'
 complete -c sinchctl -n '__fish_use_subcommand' -a hangup -d 'end a call, or decline an incoming one'
+complete -c sinchctl -n '__fish_use_subcommand' -a hold -d 'put a call on hold'
+complete -c sinchctl -n '__fish_use_subcommand' -a resume -d 'go on with a call that is on hold'
 complete -c sinchctl -n '__fish_use_subcommand' -a mute -d 'send silence instead of sound'
 complete -c sinchctl -n '__fish_use_subcommand' -a unmute -d 'send sound again'
+complete -c sinchctl -n '__fish_use_subcommand' -a dtmf -d 'press keys in a call'
+complete -c sinchctl -n '__fish_use_subcommand' -a transfer -d 'hand a call over to somebody else'
 complete -c sinchctl -n '__fish_use_subcommand' -a status -d 'show the clients that run and what they do'
 complete -c sinchctl -n '__fish_use_subcommand' -a calls -d 'list calls'
 complete -c sinchctl -n '__fish_use_subcommand' -a events -d 'show what happened, or follow what happens'
@@ -36,6 +40,7 @@ complete -c sinchctl -n '__fish_use_subcommand' -a version -d 'print the version
 complete -c sinchctl -n '__fish_seen_subcommand_from start' -s u -l user -x -d 'the user to register'
 complete -c sinchctl -n '__fish_seen_subcommand_from start' -l display-name -x -d 'the name that called users see'
 complete -c sinchctl -n '__fish_seen_subcommand_from start' -l auto-answer -d 'answer every incoming call at once'
+complete -c sinchctl -n '__fish_seen_subcommand_from start' -l accept-transfers -d 'let the other side of a call transfer it: this client then calls whom it is told to call'
 complete -c sinchctl -n '__fish_seen_subcommand_from start' -l foreground -d 'stay in the foreground until interrupted, for systemd and containers'
 complete -c sinchctl -n '__fish_seen_subcommand_from start' -l capture -x -a 'alsa:default echo file: null silence tone:440' -d 'where the sound that is sent comes from; else the sound card, without one silence'
 complete -c sinchctl -n '__fish_seen_subcommand_from start' -l playback -x -a 'alsa:default echo file: null silence tone:440' -d 'where the sound that is heard goes to; else the sound card, without one null'
@@ -75,14 +80,29 @@ complete -c sinchctl -n '__fish_seen_subcommand_from answer' -l capture -x -a 'a
 complete -c sinchctl -n '__fish_seen_subcommand_from answer' -l playback -x -a 'alsa:default echo file: null silence tone:440' -d 'where the sound that is heard goes to; else the sound card, without one null'
 complete -c sinchctl -n '__fish_seen_subcommand_from answer' -s p -l play -r -F -d 'send this WAV file once the call is established, then silence (short for --capture file:FILE)'
 complete -c sinchctl -n '__fish_seen_subcommand_from answer' -s r -l record -r -F -d 'record the call as a stereo WAV file: left what is sent, right what is heard'
+complete -c sinchctl -n '__fish_seen_subcommand_from answer' -l header -x -d 'a header \'x-name: value\' that the caller can read'
 
 complete -c sinchctl -n '__fish_seen_subcommand_from hangup' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
 complete -c sinchctl -n '__fish_seen_subcommand_from hangup' -l all -d 'end every call of the client'
 complete -c sinchctl -n '__fish_seen_subcommand_from hangup' -l busy -d 'refuse an incoming call as busy instead of declining it'
 
+complete -c sinchctl -n '__fish_seen_subcommand_from hold' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
+complete -c sinchctl -n '__fish_seen_subcommand_from hold' -l timeout -x -d 'give up waiting after this time and exit with 124'
+
+complete -c sinchctl -n '__fish_seen_subcommand_from resume' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
+complete -c sinchctl -n '__fish_seen_subcommand_from resume' -l timeout -x -d 'give up waiting after this time and exit with 124'
+
 complete -c sinchctl -n '__fish_seen_subcommand_from mute' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
 
 complete -c sinchctl -n '__fish_seen_subcommand_from unmute' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
+
+complete -c sinchctl -n '__fish_seen_subcommand_from dtmf' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
+complete -c sinchctl -n '__fish_seen_subcommand_from dtmf' -l timeout -x -d 'give up waiting after this time and exit with 124'
+
+complete -c sinchctl -n '__fish_seen_subcommand_from transfer' -l to -x -d 'whom the other side is to call'
+complete -c sinchctl -n '__fish_seen_subcommand_from transfer' -l to-call -x -d 'the call in which the other side takes this client\'s place'
+complete -c sinchctl -n '__fish_seen_subcommand_from transfer' -l as -l user -x -d 'the user whose client is meant; not needed when only one is running'
+complete -c sinchctl -n '__fish_seen_subcommand_from transfer' -l timeout -x -d 'give up waiting after this time and exit with 124'
 
 complete -c sinchctl -n '__fish_seen_subcommand_from status' -s u -l user -l as -x -d 'show only this user\'s client'
 
@@ -143,5 +163,5 @@ complete -c sinchctl -n '__fish_seen_subcommand_from environment; and __fish_see
 
 complete -c sinchctl -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
 
-complete -c sinchctl -n '__fish_seen_subcommand_from help' -a 'start register terminate call answer hangup mute unmute status calls events wait devices verify jwt config environment completion help version exit-codes settings'
+complete -c sinchctl -n '__fish_seen_subcommand_from help' -a 'start register terminate call answer hangup hold resume mute unmute dtmf transfer status calls events wait devices verify jwt config environment completion help version exit-codes settings'
 

@@ -37,6 +37,11 @@ extension AgentService {
                 hint: "quote them: sinchctl dtmf '123#'")
         }
         try demandConversation(call, "dtmf")
+        guard !call.isOnHold else {
+            throw CommandFailure(
+                exit: .unreachable, step: "dtmf", message: "dtmf: the call with \(call.remoteUserId) is on hold",
+                hint: "go on with it first: sinchctl resume")
+        }
         return await order(call, "dtmfSent", or: "dtmfFailed", parameters) {
             call.sendDTMF(keys)
         }

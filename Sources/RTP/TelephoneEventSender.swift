@@ -37,7 +37,9 @@ public struct TelephoneEventSender: Sendable {
 
     private let clockRate: Int
     private let gap: UInt32
+    /// What waits is `queue[position...]`: taking from the front moves nothing.
     private var queue: [Waiting] = []
+    private var position = 0
     private var current: Current?
     private var pauseUntil: UInt32?
 
@@ -52,11 +54,11 @@ public struct TelephoneEventSender: Sendable {
     }
 
     /// Whether a key is being sent or waits.
-    public var isActive: Bool { current != nil || !queue.isEmpty }
+    public var isActive: Bool { current != nil || position < queue.count }
 
     /// The keys that wait, without the one that is being sent.
     public var waitingKeys: String {
-        String(queue.compactMap { TelephoneEvent.key(for: $0.event) })
+        String(queue[position...].compactMap { TelephoneEvent.key(for: $0.event) })
     }
 
     /// Adds keys (`0`–`9`, `*`, `#`, `A`–`D`).
@@ -72,7 +74,9 @@ public struct TelephoneEventSender: Sendable {
             guard let event = TelephoneEvent.event(for: key) else { return false }
             added.append(Waiting(event: event, duration: length))
         }
-        guard queue.count + added.count <= Self.maximumQueue else { return false }
+        guard queue.count - position + added.count <= Self.maximumQueue else { return false }
+        queue.removeFirst(position)
+        position = 0
         queue += added
         return true
     }
@@ -80,6 +84,7 @@ public struct TelephoneEventSender: Sendable {
     /// Ends what is being sent at the next tick and forgets what waits.
     public mutating func cancel(timestamp: UInt32) {
         queue.removeAll(keepingCapacity: true)
+        position = 0
         guard var active = current, active.endsSent == 0 else { return }
         if active.isFirst {
             current = nil
@@ -100,8 +105,9 @@ public struct TelephoneEventSender: Sendable {
                 guard Int32(bitPattern: timestamp &- pauseUntil) >= 0 else { return nil }
                 self.pauseUntil = nil
             }
-            guard !queue.isEmpty else { return nil }
-            let next = queue.removeFirst()
+            guard position < queue.count else { return nil }
+            let next = queue[position]
+            position += 1
             current = Current(event: next.event, timestamp: timestamp, length: next.duration)
         }
         guard var active = current else { return nil }

@@ -158,8 +158,8 @@ struct Call: Sendable {
     var nextTimeout: MonotonicTime? {
         [
             noAnswerDeadline, nextRing, answer?.next, forgetDeadline, change?.deadline, change?.retryAt,
+            isAnswered ? transfer?.deadline : nil, isAnswered ? referral?.deadline : nil,
             provisionals?.nextTimeout, phase == .confirmed ? timer?.nextTimeout : nil,
-            transfer?.deadline, referral?.deadline,
         ].compactMap(\.self).min()
     }
 

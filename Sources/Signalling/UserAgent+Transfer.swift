@@ -179,6 +179,7 @@ extension UserAgent {
             failTransfer(of: handle, .timeout, "the other side does not report what became of it", isLocal: false)
         }
         if let deadline = calls[handle]?.referral?.deadline, deadline <= now {
+            calls[handle]?.referral?.deadline = nil
             conclude(handle, CallTermination(.hungUp, isLocal: true, phrase: "transferred"), at: now)
         }
     }

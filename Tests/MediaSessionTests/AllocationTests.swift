@@ -87,10 +87,13 @@ private let hasSystemAllocator = dlsym(nil, "__asan_init") == nil
             source: ToneSource(frequency: 300))
         let simulation = Simulation()
         simulation.add(side)
-        simulation.run(.milliseconds(500))
+        // Once for what is set up at the first use.
+        #expect(side.stream.send(keys: "9"))
+        simulation.run(.milliseconds(400))
         #expect(side.stream.send(keys: "123"))
         var now = simulation.now
         let stream = side.stream
+        _ = peer.receiveAll()
         let watch = HeapWatch()
         for _ in 0..<40 {
             now += .milliseconds(10)

@@ -55,7 +55,7 @@ struct ReInviteTests {
         var typed = lone.request(.invite, toTag: tag, body: "hello", type: "text/plain")
         #expect(try lone.receive(typed).first?.status == 415)
         typed = lone.request(.invite, toTag: tag, body: LoneAgent.offer)
-        typed.headers["Require"] = "replaces"
+        typed.headers["Require"] = "precondition"
         #expect(try lone.receive(typed).first?.status == 420)
         #expect(record.events == ["incoming", "answered"])
         #expect(lone.agent.calls[record.handle]?.media == media)

@@ -1,6 +1,9 @@
+import Primitives
+import SIP
 import SinchEnvironment
 import SinchRTC
 import Testing
+import Token
 
 /// Hold, keys and transfer by the API, between clients and through a real environment.
 @Suite struct ConversationTests {
@@ -174,5 +177,76 @@ import Testing
             try await alice.wait("transferFailed remote", of: call)
             #expect(call.state == .established)
         }
+    }
+
+    /// A started client at a platform that does with INVITEs what the test says, and grants the rest.
+    private func withFake(
+        _ respond: @escaping @Sendable (SIPMessage) -> [SIPMessage]?,
+        _ body: (TestUser, FakePlatform) async throws -> Void
+    ) async throws {
+        let platform = try await FakePlatform.start { request in request.method == .invite ? respond(request) : nil }
+        let alice = try TestUser(
+            TestEnvironment.configuration("alice", at: platform.address),
+            secret: ApplicationSecret(bytes: [UInt8](repeating: 7, count: 16)))
+        try await alice.start()
+        try await body(alice, platform)
+        await alice.client.terminate()
+        try await platform.stop()
+    }
+
+    @Test func earlyMediaIsHeardAndNothingIsSent() async throws {
+        let media = try await FakeMedia.start()
+        let answer: @Sendable (SIPMessage) -> [SIPMessage]? = { invite in
+            var early = invite.response(status: 183, toTag: "fake")
+            let session = FakePlatform.answer(to: invite, contact: media.address, media: media.address)
+            early.contacts = session.contacts
+            early.contentType = session.contentType
+            early.body = session.body
+            return [early]
+        }
+        try await withFake(answer) { alice, platform in
+            let call = try alice.call("bob")
+            try await alice.wait("progress", of: call)
+            let invite = try #require(platform.log.events.first { $0.method == .invite })
+            let port = try #require(FakePlatform.mediaPort(of: invite))
+            try await eventually("early media is received") {
+                media.sendPacket(to: port)
+                let statistics = await withCheckedContinuation { continuation in
+                    call.statistics { continuation.resume(returning: $0) }
+                }
+                return statistics.packetsReceived > 0
+            }
+            #expect(call.state == .progressing)
+            #expect(media.received.events.isEmpty, "the microphone is closed before the answer")
+            call.hangup()
+            try await alice.wait("end", of: call)
+            #expect(call.lastStatistics.packetsSent == 0)
+        }
+        try await media.stop()
+    }
+
+    @Test func keysGoByInfoWhereTheOtherSideTakesNoEvents() async throws {
+        let media = try await FakeMedia.start()
+        let answer: @Sendable (SIPMessage) -> [SIPMessage]? = { invite in
+            [
+                FakePlatform.answer(
+                    to: invite, contact: TransportAddress(host: "127.0.0.1", port: invite.topVia?.port ?? 9),
+                    media: media.address)
+            ]
+        }
+        try await withFake(answer) { alice, platform in
+            let call = try alice.call("bob")
+            try await media.received.wait("a packet") { !$0.isEmpty }
+            let invite = try #require(platform.log.events.first { $0.method == .invite })
+            media.sendPacket(to: try #require(FakePlatform.mediaPort(of: invite)))
+            try await alice.wait("establish", of: call)
+            #expect(call.sendDTMF("4*"))
+            try await alice.wait("keysSent", of: call)
+            let keys = platform.log.events.filter { $0.method == .info }.compactMap {
+                SIPDTMFBody.key(in: $0.body, contentType: $0.contentType ?? "")
+            }
+            #expect(keys == ["4", "*"])
+        }
+        try await media.stop()
     }
 }
