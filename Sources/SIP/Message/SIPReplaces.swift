@@ -27,13 +27,13 @@ public struct SIPReplaces: Hashable, Sendable, CustomStringConvertible {
     public init?(parsing text: String) {
         var scanner = ByteScanner(text)
         scanner.skipBlanks()
-        var name = scanner.text(scanner.take(until: UInt8(ascii: ";")))
-        while name.utf8.last?.isBlank == true { name.removeLast() }
+        var range = scanner.take(until: UInt8(ascii: ";"))
+        while let last = range.last, scanner.bytes[last].isBlank { range.removeLast() }
         var parameters = SIPParameters()
-        guard SIPMessage.isCallID(name), parameters.parseHeaderParameters(&scanner), scanner.isAtEnd,
+        guard SIPMessage.isCallID(range, scanner.bytes.span), parameters.parseHeaderParameters(&scanner), scanner.isAtEnd,
             let toTag = Self.only("to-tag", parameters), let fromTag = Self.only("from-tag", parameters)
         else { return nil }
-        self.init(callID: name, toTag: toTag, fromTag: fromTag, isEarlyOnly: parameters.contains("early-only"))
+        self.init(callID: scanner.text(range), toTag: toTag, fromTag: fromTag, isEarlyOnly: parameters.contains("early-only"))
     }
 
     private static func only(_ name: String, _ parameters: SIPParameters) -> String? {
