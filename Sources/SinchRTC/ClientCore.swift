@@ -43,6 +43,8 @@ actor ClientCore {
     var establishment: FlowEstablishment?
     /// Servers that failed since the last success.
     var failedServers: Set<FailedServer> = []
+    /// The flow that broke last, since the last success.
+    var brokenFlow: SIPFlow?
     var sessions: [CallHandle: CallSession] = [:]
     var isMuted = false
     var registrationObserver: (@Sendable (SinchClientStatus) -> Void)?
@@ -51,7 +53,7 @@ actor ClientCore {
     private var timer: TimerHandle?
     private var timerDeadline: MonotonicTime?
     private var isRunning = false
-    private var hasBeenRegistered = false
+    private(set) var hasBeenRegistered = false
     private(set) var isTerminated = false
     private var terminationCompletions: [@Sendable () -> Void] = []
     private var terminationTimer: TimerHandle?
@@ -121,6 +123,8 @@ actor ClientCore {
         startedAt = loop.now
         lastFailure = nil
         lastNetworkError = nil
+        failedServers = []
+        brokenFlow = nil
         agent.start(at: loop.now)
         drain()
     }
@@ -266,6 +270,8 @@ actor ClientCore {
     func refuse(_ error: SinchError) {
         lastFailure = error
         shared.isStarted = false
+        establishment?.cancel()
+        establishment = nil
         agent.abandonRegistration()
         isRunning = false
         hasBeenRegistered = false
@@ -281,6 +287,7 @@ actor ClientCore {
             lastFailure = nil
             lastNetworkError = nil
             failedServers = []
+            brokenFlow = nil
             shared.isStarted = !isTerminating
             if !hasBeenRegistered {
                 hasBeenRegistered = true

@@ -139,9 +139,10 @@ struct TransportTests {
             response.headers["Retry-After"] = "3600"
             return [response]
         }
-        let four = try await FakePlatform.start(respond: isFirst ? refuse : { _ in nil })
+        let serve: @Sendable (SIPMessage) -> [SIPMessage]? = { _ in nil }
+        let four = try await FakePlatform.start(respond: isFirst ? refuse : serve)
         let six = try await FakePlatform.start(
-            at: TransportAddress(host: "::1", port: four.address.port), respond: isFirst ? { _ in nil } : refuse)
+            at: TransportAddress(host: "::1", port: four.address.port), respond: isFirst ? serve : refuse)
         let (busy, good) = isFirst ? (four, six) : (six, four)
         var configuration = TestEnvironment.configuration("alice", at: four.address)
         configuration.outboundProxy = "localhost:\(four.address.port);transport=udp"
