@@ -50,7 +50,9 @@ extension ClientCore {
     ///
     /// - Returns: whether another server is being looked for; if there is none, `registrationFailed` is told.
     func changesServer(after failure: RegistrationFailure, retryAt: MonotonicTime?) -> Bool {
-        guard let flow = agent.path?.flow, let retryAt, !isTerminating,
+        // A connection that broke under a registration is made again by the agent. Under the first attempt it is the server
+        // that does not serve.
+        guard let flow = agent.path?.flow ?? (hasBeenRegistered ? nil : brokenFlow), let retryAt, !isTerminating,
             failure.status == 503 || failure.kind == .timeout || failure.kind == .unreachable
         else { return false }
         failedServers.insert(FailedServer(flow))
@@ -58,6 +60,11 @@ extension ClientCore {
         connections().connector.reportFailure(
             failure.status == 503 ? .unavailable(retryAfter: retryAfter) : .transport, of: flow)
         connect { core, path in
+            guard core.agent.nextRegistrationAttempt == retryAt else {
+                // The agent has tried again meanwhile; what came of it counts.
+                if path.flow != core.agent.path?.flow { core.transports?.close(path.flow) }
+                return
+            }
             if core.failedServers.contains(FailedServer(path.flow)) {
                 // All have failed: the agent stays with what it has and waits.
                 if path.flow != core.agent.path?.flow { core.transports?.close(path.flow) }
@@ -67,6 +74,7 @@ extension ClientCore {
                 core.agent.flowReplaced(by: path, at: core.loop.now)
             }
         } failed: { core, _ in
+            guard core.agent.nextRegistrationAttempt == retryAt else { return }
             core.registrationFailed(failure, retryAt: retryAt)
             core.drain()
         }
@@ -170,6 +178,7 @@ extension ClientCore {
         guard flow == agent.path?.flow else { return }
         log(.warning, "network", error.message)
         lastNetworkError = error
+        brokenFlow = flow
         // A connection that broke is made again, best to another server; over UDP the registration's failure decides.
         if flow.transport.isReliable { connector?.reportFailure(.transport, of: flow) }
         agent.flowFailed(reason: error.message, at: loop.now)

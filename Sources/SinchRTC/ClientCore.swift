@@ -43,6 +43,8 @@ actor ClientCore {
     var establishment: FlowEstablishment?
     /// Servers that failed since the last success.
     var failedServers: Set<FailedServer> = []
+    /// The flow that broke last, since the last success.
+    var brokenFlow: SIPFlow?
     var sessions: [CallHandle: CallSession] = [:]
     var isMuted = false
     var registrationObserver: (@Sendable (SinchClientStatus) -> Void)?
@@ -124,6 +126,8 @@ actor ClientCore {
         startedAt = loop.now
         lastFailure = nil
         lastNetworkError = nil
+        failedServers = []
+        brokenFlow = nil
         agent.start(at: loop.now)
         drain()
     }
@@ -239,6 +243,8 @@ actor ClientCore {
     func refuse(_ error: SinchError) {
         lastFailure = error
         shared.isStarted = false
+        establishment?.cancel()
+        establishment = nil
         agent.abandonRegistration()
         isRunning = false
         hasBeenRegistered = false
@@ -254,6 +260,7 @@ actor ClientCore {
             lastFailure = nil
             lastNetworkError = nil
             failedServers = []
+            brokenFlow = nil
             shared.isStarted = !isTerminating
             if !hasBeenRegistered {
                 hasBeenRegistered = true

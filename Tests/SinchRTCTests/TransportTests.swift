@@ -133,16 +133,16 @@ struct TransportTests {
 
     /// `localhost` has two addresses, which are two servers here: whichever is tried first, the one that serves is found.
     @Test(arguments: [true, false]) func aServerThatSays503IsLeftForTheOther(isFirst: Bool) async throws {
-        let accept: @Sendable (SIPMessage) -> [SIPMessage]? = { _ in nil }
         let refuse: @Sendable (SIPMessage) -> [SIPMessage]? = { request in
             guard request.method == .register else { return nil }
             var response = request.response(status: 503, toTag: "busy")
             response.headers["Retry-After"] = "3600"
             return [response]
         }
-        let four = try await FakePlatform.start(respond: isFirst ? refuse : accept)
+        let serve: @Sendable (SIPMessage) -> [SIPMessage]? = { _ in nil }
+        let four = try await FakePlatform.start(respond: isFirst ? refuse : serve)
         let six = try await FakePlatform.start(
-            at: TransportAddress(host: "::1", port: four.address.port), respond: isFirst ? accept : refuse)
+            at: TransportAddress(host: "::1", port: four.address.port), respond: isFirst ? serve : refuse)
         let (busy, good) = isFirst ? (four, six) : (six, four)
         var configuration = TestEnvironment.configuration("alice", at: four.address)
         configuration.outboundProxy = "localhost:\(four.address.port);transport=udp"
