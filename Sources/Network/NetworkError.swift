@@ -67,6 +67,11 @@ public struct NetworkError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The message.
     public var description: String { message }
 
+    /// Whether TLS failed or a certificate is not to be trusted, as opposed to the network below.
+    public var isTLSFailure: Bool {
+        if case .tls = code { true } else { false }
+    }
+
     /// The system's words for an errno.
     static func text(_ number: Int32) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in

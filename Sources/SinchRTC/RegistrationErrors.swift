@@ -16,6 +16,9 @@ extension SinchError {
         case .unreachable where cause?.code == .nameNotFound:
             code = .nameNotFound
             hint = "check the environment's host name"
+        case .unreachable where cause?.isTLSFailure == true:
+            code = .tls
+            hint = "check the environment's host, port and transport, the CA file and the clock of this machine"
         case .refused:
             code = .registrationRefused
             hint = "check that the token is for this user and application, and the clock of this machine"
