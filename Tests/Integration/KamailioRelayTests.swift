@@ -201,6 +201,12 @@ struct KamailioRelayTests {
                 #expect(try await status(stranger, bye) == 403)
                 #expect(await bob.isLeftAlone())
 
+                // A Path of the client's own choice leads nowhere.
+                try await bob.signIn(headers: [("Path", "<sip:127.0.0.1:9;lr>"), ("Supported", "path")])
+                try alice.send(alice.request(.message, "sip:bob@localhost"))
+                try bob.answer(try await bob.expect(.message), 200)
+                #expect(try await alice.next().status == 200)
+
                 // Gone: absent, and not allowed to call any more.
                 try await bob.signIn(expires: 0)
                 #expect(try await status(alice, alice.request(.invite, "sip:bob@localhost", body: Self.offer)) == 480)
