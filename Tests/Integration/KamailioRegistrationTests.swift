@@ -291,6 +291,23 @@ struct KamailioRegistrationTests {
         }
     }
 
+    @Test func bindingRequestsAreAnswered() async throws {
+        try await Scratch.with { world in
+            try await world.withKamailio { node in
+                // The keep-alive of RFC 5626 section 4.4.2, on the port of SIP.
+                let alice = try await RawPhone("alice", at: node)
+                let identifier = (0..<12).map { UInt8($0) }
+                alice.send([0x00, 0x01, 0x00, 0x00, 0x21, 0x12, 0xA4, 0x42] + identifier)
+                let answer = try #require(await alice.nextBytes())
+                #expect(answer.prefix(2) == [0x01, 0x01] && Array(answer[8..<20]) == identifier)
+                // XOR-MAPPED-ADDRESS: the port that it came from.
+                let port = alice.local.port ^ 0x2112
+                let mapped = [0x00, 0x20, 0x00, 0x08, 0x00, 0x01, UInt8(port >> 8), UInt8(port & 0xFF)] as [UInt8]
+                #expect(answer.indices.dropLast(7).contains { Array(answer[$0..<($0 + 8)]) == mapped })
+            }
+        }
+    }
+
     @Test func lostConnectionsAreForgotten() async throws {
         try await Scratch.with { world in
             try await world.withKamailio { node in

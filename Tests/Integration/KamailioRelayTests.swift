@@ -165,6 +165,21 @@ struct KamailioRelayTests {
                         == 403)
                 #expect(
                     try await status(alice, alice.request(.invite, "sip:nobody@localhost", body: Self.offer)) == 404)
+                for user in ["%0aX", "a%40b", "%3e"] {
+                    #expect(
+                        try await status(alice, alice.request(.invite, "sip:\(user)@localhost", body: Self.offer))
+                            == 404)
+                }
+                // A device by its own contact, as a transfer names it; in another application it is nobody's.
+                try alice.send(alice.request(.message, "sip:bob@\(bob.local.host):\(bob.local.port)"))
+                try bob.answer(try await bob.expect(.message), 200)
+                #expect(try await alice.next().status == 200)
+                let other = try await RawPhone("bob", at: node)
+                var forge = TokenForge(user: "bob")
+                (forge.applicationKey, forge.secret) = (KamailioNode.otherKey, KamailioNode.otherSecret)
+                try await other.signIn(forge)
+                let foreign = "sip:bob@\(other.local.host):\(other.local.port)"
+                #expect(try await status(alice, alice.request(.message, foreign)) == 404)
                 #expect(try await status(alice, alice.request(.subscribe, "sip:bob@localhost")) == 405)
                 #expect(try await status(alice, alice.request(.options, "sip:localhost")) == 200)
 
@@ -185,6 +200,12 @@ struct KamailioRelayTests {
                     .bye, "sip:bob@\(bob.local.host):\(bob.local.port)", to: "sip:bob@localhost", dialog)
                 #expect(try await status(stranger, bye) == 403)
                 #expect(await bob.isLeftAlone())
+
+                // A Path of the client's own choice leads nowhere.
+                try await bob.signIn(headers: [("Path", "<sip:127.0.0.1:9;lr>"), ("Supported", "path")])
+                try alice.send(alice.request(.message, "sip:bob@localhost"))
+                try bob.answer(try await bob.expect(.message), 200)
+                #expect(try await alice.next().status == 200)
 
                 // Gone: absent, and not allowed to call any more.
                 try await bob.signIn(expires: 0)

@@ -96,6 +96,12 @@ final class RawPhone: Sendable {
 
     func send(_ message: SIPMessage) throws { write(try message.encoded()) }
 
+    /// Sends bytes that are no SIP.
+    func send(_ bytes: [UInt8]) { write(bytes) }
+
+    /// The next message or datagram as it came.
+    func nextBytes(within limit: Duration = .seconds(5)) async -> [UInt8]? { await inbox.next(within: limit) }
+
     /// The next message, without 100s.
     func next(within limit: Duration = .seconds(5)) async throws -> SIPMessage {
         while true {
