@@ -17,6 +17,7 @@ let package = Package(
     targets: [
         // C libraries from Debian.
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSpeexDSP", pkgConfig: "speexdsp", providers: [.apt(["libspeexdsp-dev"])]),
@@ -26,14 +27,17 @@ let package = Package(
         .target(name: "Primitives", swiftSettings: core),
         .target(name: "Crypto", dependencies: ["COpenSSL"], swiftSettings: core),
         .target(name: "Token", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
-        .target(name: "SIP", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
+        .target(name: "DNS", dependencies: ["Primitives"], swiftSettings: core),
+        .target(name: "SIP", dependencies: ["Crypto", "DNS", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
         .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
+        .target(name: "STUN", swiftSettings: core),
         .target(name: "WebSocket", dependencies: ["Crypto"], swiftSettings: core),
 
         // What touches the machine.
         .target(
-            name: "Network", dependencies: ["COpenSSL", "CSys", "Primitives", "WebSocket"], swiftSettings: strict),
+            name: "Network", dependencies: ["CCares", "COpenSSL", "CSys", "DNS", "Primitives", "WebSocket"],
+            swiftSettings: strict),
         .target(
             name: "Audio", dependencies: ["CALSA", "COpus", "CSpeexDSP", "CSys", "Primitives"],
             swiftSettings: strict),
@@ -41,7 +45,8 @@ let package = Package(
             name: "MediaSession", dependencies: ["Audio", "CSys", "Network", "Primitives", "RTP", "SDP"],
             swiftSettings: strict),
         .target(
-            name: "Signalling", dependencies: ["Network", "Primitives", "SDP", "SIP"], swiftSettings: strict),
+            name: "Signalling", dependencies: ["DNS", "Network", "Primitives", "SDP", "SIP", "STUN"],
+            swiftSettings: strict),
 
         // What people and programs use.
         .target(
@@ -81,31 +86,49 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Crypto", "Primitives", "RTP", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token", "WebSocket",
+                "Crypto", "Primitives", "RTP", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment", "Token",
+                "WebSocket",
             ],
             path: "Fuzz/Targets", swiftSettings: strict),
 
         // Tests beside what they test; Integration runs real servers and devices.
         .testTarget(name: "PrimitivesTests", dependencies: ["Primitives"]),
         .testTarget(name: "TokenTests", dependencies: ["Crypto", "Primitives", "Token"]),
-        .testTarget(name: "SIPTests", dependencies: ["Crypto", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
+        .target(
+            name: "NameServerSupport", dependencies: ["Network", "Primitives"], path: "Tests/Support/NameServer",
+            swiftSettings: strict),
+        .testTarget(name: "DNSTests", dependencies: ["DNS", "NameServerSupport", "Primitives"]),
+        .testTarget(
+            name: "SIPTests", dependencies: ["Crypto", "DNS", "Primitives", "SIP"], resources: [.copy("Vectors")]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
+        .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
-        .testTarget(name: "NetworkTests", dependencies: ["COpenSSL", "CSys", "Network", "Primitives", "WebSocket"]),
+        .target(
+            name: "TestCertificates", dependencies: ["COpenSSL"], path: "Tests/TestCertificates",
+            swiftSettings: strict),
+        .testTarget(
+            name: "NetworkTests",
+            dependencies: [
+                "CSys", "DNS", "NameServerSupport", "Network", "Primitives", "TestCertificates", "WebSocket",
+            ],
+            exclude: ["WebSocket/websockets-peer.py"]),
         .testTarget(name: "AudioTests", dependencies: ["Audio", "CSys", "Primitives"]),
         .testTarget(
             name: "MediaSessionTests",
             dependencies: ["Audio", "CSys", "MediaSession", "Network", "Primitives", "RTP", "SDP"]),
         .testTarget(
             name: "SignallingTests",
-            dependencies: ["Network", "Primitives", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token"]),
+            dependencies: [
+                "DNS", "NameServerSupport", "Network", "Primitives", "SDP", "SIP", "STUN", "Signalling",
+                "SinchEnvironment", "TestCertificates", "Token",
+            ]),
         .testTarget(
             name: "SinchRTCTests",
             dependencies: [
                 "Audio", "Configuration", "MediaSession", "Network", "Primitives", "SDP", "SIP", "Signalling",
-                "SinchEnvironment", "SinchRTC", "Token", "first-call-example",
+                "SinchEnvironment", "SinchRTC", "TestCertificates", "Token", "first-call-example",
             ]),
         .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Primitives", "Token"]),
         .testTarget(

@@ -38,6 +38,8 @@ enum ClientSettings {
             settings.outboundProxy =
                 "\(TransportAddress(host: file.host, port: file.port));transport=\(transport)"
         }
+        settings.caFile = profile.caFile
+        settings.instanceID = DeviceIdentity.load(configuration.paths, make: makeInstanceID)
         settings.displayName = options.displayName
         settings.maximumCalls = options.maximumCalls ?? settings.maximumCalls
         settings.capture = try device(options.capture ?? profile.capture, for: .capture)

@@ -16,6 +16,8 @@ enum StatusReport {
         var signalling: [String: JSONValue] = [:]
         signalling["transport"] = status.transport.map { .string($0) }
         signalling["remote"] = status.remoteAddress.map { .string($0) }
+        signalling["tls"] = status.tls.map { .string($0) }
+        signalling["keepAlive"] = status.keepAlive.map { .string($0) }
         signalling["local"] = status.localAddress.map { .string($0) }
         return .object([
             "user": .string(user), "application": .string(applicationKey), "pid": .integer(Int64(ProcessID.current)),

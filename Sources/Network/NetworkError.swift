@@ -27,6 +27,8 @@ public struct NetworkError: Error, Sendable, Hashable, CustomStringConvertible {
         case invalidAddress
         /// The datagram or line is longer than what can be carried.
         case tooLarge
+        /// A secret would go over a transport that anyone on the way can read.
+        case insecureTransport
         /// The peer does not read what is sent: the send queue's limit was passed.
         case sendQueueFull
         /// A limit on connections, look-ups or descriptors was reached.

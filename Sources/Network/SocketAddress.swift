@@ -89,6 +89,15 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The address in network order: 4 bytes or 16.
+    public var bytes: [UInt8] {
+        let words = family == .ipv4 ? [] : [high]
+        let all = (words + [low]).flatMap { word in
+            (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) }
+        }
+        return family == .ipv4 ? Array(all.suffix(4)) : all
+    }
+
     /// AF_INET or AF_INET6.
     public var systemFamily: Int32 { family == .ipv4 ? AF_INET : AF_INET6 }
 

@@ -161,7 +161,7 @@ extension UserAgent {
     func ownResponse(to request: SIPMessage, status: Int, reason: String? = nil, localTag: String) -> SIPMessage {
         var response = request.response(status: status, reason: reason, toTag: localTag)
         if let path, request.method == .invite, status < 300 {
-            response.contacts = [path.contact(user: configuration.user)]
+            response.contacts = [dialogContact(over: path)]
             response.headers["Allow"] = Self.allowedMethods
         }
         response.headers["User-Agent"] = configuration.userAgent

@@ -35,13 +35,14 @@ extension UserAgent {
         invite.callID = callID ?? random.hexadecimal(bits: 128)
         invite.cseq = SIPCSeq(number: 1, method: .invite)
         invite.maxForwards = 70
-        invite.contacts = [path.contact(user: configuration.user)]
+        invite.contacts = [dialogContact(over: path)]
         invite.headers["Allow"] = Self.allowedMethods
         invite.headers["User-Agent"] = configuration.userAgent
         for header in headers { invite.headers.append(header.name, header.value) }
         invite.contentType = "application/sdp"
         invite.body = negotiation.makeOffer()
-        // The route of our calls is the flow we registered over (RFC 5626): no Route header is needed for one hop.
+        // The route of our calls is the flow we registered over (RFC 5626), and behind it what the registrar said (3608).
+        if let routes = registration?.terms.serviceRoutes, !routes.isEmpty { invite.routes = routes }
         let id = transactions.send(invite, over: path.flow, sentBy: path.via, at: now)
         var call = Call(
             handle: handle, direction: .outgoing, flow: path.flow, invite: invite, transaction: id, localTag: localTag)

@@ -53,6 +53,7 @@ extension UserAgent {
         registrationTransaction = nil
         pendingRegister = nil
         isOpeningFlow = false
+        keepAlive = nil
     }
 
     /// Where the registration stands, for status reports.
@@ -106,6 +107,28 @@ extension UserAgent {
             }
         }
         register.headers["User-Agent"] = configuration.userAgent
+        guard path.flow.transport != .udp || fitsDatagram(register) else {
+            pendingRegister = register
+            if !isOpeningFlow {
+                isOpeningFlow = true
+                emit(.openStream(path.flow))
+            }
+            return
+        }
         registrationTransaction = transactions.send(register, over: path.flow, sentBy: path.via, at: now)
     }
+
+    /// Whether a REGISTER, with the Via that it will get, may go out in a datagram. A longer one does not only travel over
+    /// TCP as other requests do: the binding must name the flow that calls will come over.
+    private func fitsDatagram(_ register: SIPMessage) -> Bool {
+        var complete = register
+        complete.prependVia(
+            SIPVia(transport: "UDP", host: String(repeating: "x", count: 45), port: 65_535, branch: nil))
+        let branchBytes = 60
+        guard let bytes = try? complete.encoded() else { return true }
+        return bytes.count + branchBytes <= configuration.maximumDatagramRequest
+    }
+
+    /// What the registrar said with its last 200, for status reports.
+    public var registrarTerms: RegistrarTerms? { registration?.terms }
 }

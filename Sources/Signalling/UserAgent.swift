@@ -24,6 +24,8 @@ public struct UserAgent: Sendable {
     var isPathRegistered = false
     /// When the registrar last confirmed the binding.
     var lastRegistered: MonotonicTime?
+    /// Keeps the path alive once it is registered.
+    var keepAlive: KeepAlive?
     var authenticator: Authenticator
     /// The protection spaces of our own platform: a challenge for another one is never answered.
     var realms: Set<String>
@@ -48,9 +50,9 @@ public struct UserAgent: Sendable {
 
     // MARK: Inputs
 
-    /// A message arrived over a flow. Messages over another flow than the path are dropped.
+    /// A message arrived over a flow. Messages from elsewhere than the platform are dropped.
     public mutating func receive(_ message: SIPMessage, from flow: SIPFlow, at now: MonotonicTime) {
-        guard let path, flow == path.flow else { return }
+        guard isFromPlatform(message, over: flow) else { return }
         transactions.receive(message, from: flow, at: now)
         settle(at: now)
     }
@@ -58,6 +60,7 @@ public struct UserAgent: Sendable {
     /// Time passed; call it when `nextTimeout` is reached.
     public mutating func timeout(at now: MonotonicTime) {
         transactions.timeout(at: now)
+        keepAliveTimeout(at: now)
         if let due = registration?.nextTimeout, due <= now {
             registration?.timeout(at: now)
         }
@@ -75,6 +78,7 @@ public struct UserAgent: Sendable {
             if let time, time < earliest ?? .distantFuture { earliest = time }
         }
         consider(registration?.nextTimeout)
+        consider(keepAlive?.nextTimeout)
         for call in calls.values { consider(call.nextTimeout) }
         return earliest
     }

@@ -24,6 +24,8 @@ public struct UserAgentConfiguration: Sendable {
     public var incomingRingTimeout: Duration = .seconds(240)
     /// Calls at the same time, in both directions; further incoming ones are refused with 486, outgoing ones at once.
     public var maximumCalls = 16
+    /// The longest request that goes out in a datagram, in bytes; longer ones need a stream (RFC 3261, 18.1.1).
+    public var maximumDatagramRequest = SIPTransportSet.maximumDatagramRequest
     /// Timer values; tests shorten nothing, they simulate time.
     public var timers = SIPTimerSettings()
 
@@ -42,45 +44,18 @@ public struct UserAgentConfiguration: Sendable {
     public var addressOfRecord: SIPURI { SIPURI(user: user, host: domain) }
 }
 
-/// The path to the platform over which this user agent registers and makes its calls.
-public struct RegisteredFlow: Sendable, Equatable {
-    /// Where messages go.
-    public var flow: SIPFlow
-    /// The local end, as it stands in Via and Contact.
-    public var local: TransportAddress
-
-    /// Creates a flow from its two ends.
-    public init(flow: SIPFlow, local: TransportAddress) {
-        self.flow = flow
-        self.local = local
-    }
-
-    /// The host as SIP writes it: IPv6 in brackets.
-    var sipHost: String { local.isIPv6 ? "[\(local.host)]" : local.host }
-
-    /// The Via that requests over this flow carry; the transaction layer gives it its branch.
-    var via: SIPVia {
-        var via = SIPVia(transport: flow.transport.viaName, host: sipHost, port: local.port, branch: "")
-        via.parameters.setFlag("rport")
-        return via
-    }
-
-    /// The contact for `user` behind this flow.
-    func contact(user: String) -> SIPAddress {
-        var uri = SIPURI(user: user, host: sipHost, port: local.port)
-        if flow.transport != .udp {
-            uri.parameters["transport"] = flow.transport.rawValue
-        }
-        return SIPAddress(uri: uri)
-    }
-}
-
 /// What the user agent tells the layer above, in the order it happened.
 public enum UserAgentAction: Sendable {
     /// Send these messages over this flow.
     case transmit(SIPMessage, SIPFlow)
-    /// Open a flow to the platform and report `flowOpened` or `flowFailed`.
+    /// Open a flow to the platform and report `flowOpened` or `flowNotOpened`.
     case openFlow
+    /// The registration does not fit into a datagram: open a TCP flow to the server of this one, and report as above.
+    case openStream(SIPFlow)
+    /// Send this to keep the flow alive, and report answers by `receiveKeepAlive`.
+    case keepAlive(KeepAliveProbe, SIPFlow)
+    /// This flow is dead: close it.
+    case closeFlow(SIPFlow)
     /// The platform asks for a token; answer with `credentialsChanged`.
     case needsCredentials(Challenge?)
     /// The registration changed.

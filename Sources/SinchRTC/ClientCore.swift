@@ -32,11 +32,19 @@ actor ClientCore {
     nonisolated let engine: MediaEngine
     nonisolated let domain: String
     nonisolated let endpoint: SIPEndpoint
-    private let resolver: Resolver
+    let tls: TLSClientContext?
 
     weak var client: SinchClient?
     var agent: UserAgent
     var transports: SIPTransportSet?
+    var connector: FlowConnector?
+    var dns: DNSClient?
+    /// The flow that is being opened.
+    var establishment: FlowEstablishment?
+    /// Servers that failed since the last success.
+    var failedServers: Set<FailedServer> = []
+    /// The flow that broke last, since the last success.
+    var brokenFlow: SIPFlow?
     var sessions: [CallHandle: CallSession] = [:]
     var isMuted = false
     var registrationObserver: (@Sendable (SinchClientStatus) -> Void)?
@@ -45,8 +53,8 @@ actor ClientCore {
     private var timer: TimerHandle?
     private var timerDeadline: MonotonicTime?
     private var isRunning = false
-    private var hasBeenRegistered = false
-    private var isTerminated = false
+    private(set) var hasBeenRegistered = false
+    private(set) var isTerminated = false
     private var terminationCompletions: [@Sendable () -> Void] = []
     private var terminationTimer: TimerHandle?
     /// Whether nothing more is to be said to the registrar.
@@ -57,7 +65,7 @@ actor ClientCore {
     private var registrationDelay: Duration?
     private var grantedLifetime: Duration?
     private var lastFailure: SinchError?
-    private var lastNetworkError: NetworkError?
+    var lastNetworkError: NetworkError?
     private var credentialRequest: UInt64 = 0
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -78,30 +86,18 @@ actor ClientCore {
         } catch {
             throw SinchError(.internal, "\(error)")
         }
-        resolver = Resolver(loop: loop)
+        do {
+            tls = try configuration.caFile.map { file throws(NetworkError) in try TLSClientContext(caFile: file) }
+        } catch {
+            throw SinchError(.tls, error.message, hint: "check caFile", step: "registering")
+        }
         var agentConfiguration = UserAgentConfiguration(
             user: configuration.userId, domain: host.host, displayName: configuration.displayName,
-            instanceID: Self.makeInstanceID(), userAgent: "SinchRTC/\(version())")
+            instanceID: configuration.instanceID ?? Identifiers.makeInstanceID(), userAgent: "SinchRTC/\(version())")
         agentConfiguration.noAnswerTimeout = configuration.noAnswerTimeout
         agentConfiguration.maximumCalls = configuration.maximumCalls
         agentConfiguration.registrationExpires = configuration.registrationLifetime
         agent = UserAgent(configuration: agentConfiguration)
-    }
-
-    /// A random UUID as a URN (RFC 4122, version 4): names this device for as long as the client lives.
-    private static func makeInstanceID() -> String {
-        var random = RandomSource.system
-        var digits = Array(random.hexadecimal(bits: 128))
-        digits[12] = "4"
-        digits[16] = ["8", "9", "a", "b"][Int(random.next() & 3)]
-        let text = String(digits)
-        var groups: [Substring] = []
-        var rest = text[...]
-        for length in [8, 4, 4, 4, 12] {
-            groups.append(rest.prefix(length))
-            rest = rest.dropFirst(length)
-        }
-        return "urn:uuid:" + groups.joined(separator: "-")
     }
 
     /// Runs work on the core from any thread, in the order of the calls.
@@ -127,6 +123,8 @@ actor ClientCore {
         startedAt = loop.now
         lastFailure = nil
         lastNetworkError = nil
+        failedServers = []
+        brokenFlow = nil
         agent.start(at: loop.now)
         drain()
     }
@@ -172,8 +170,7 @@ actor ClientCore {
         isRunning = false
         terminationTimer?.cancel()
         timer?.cancel()
-        transports?.close()
-        transports = nil
+        closeFlows()
         engine.stop()
         for completion in terminationCompletions { completion() }
         terminationCompletions = []
@@ -189,7 +186,8 @@ actor ClientCore {
             nextAttemptIn: state == .waiting ? next : nil,
             grantedLifetime: grantedLifetime?.seconds,
             transport: agent.path?.flow.transport.rawValue, remoteAddress: agent.path?.flow.remote.description,
-            localAddress: agent.path?.local.description,
+            localAddress: agent.path?.local.description, tls: agent.path?.cipher,
+            keepAlive: agent.keepAliveKind?.rawValue,
             mediaScheduling: engine.scheduling.text,
             mediaSecurity: "none (plain RTP, allowed on loopback only)",
             registrationDelay: registrationDelay?.seconds, activeCalls: sessions.count)
@@ -203,6 +201,9 @@ actor ClientCore {
             switch action {
             case .transmit(let message, let flow): transports?.send(message, over: flow)
             case .openFlow: openFlow()
+            case .openStream(let flow): openStream(insteadOf: flow)
+            case .keepAlive(let probe, let flow): transports?.send(probe, over: flow)
+            case .closeFlow(let flow): transports?.close(flow)
             case .needsCredentials: askForToken()
             case .registration(let event): handle(event)
             case .call(let handle, let event): self.handle(event, of: handle)
@@ -227,89 +228,6 @@ actor ClientCore {
                 core.drain()
             }
         }
-    }
-
-    private func openFlow() {
-        let host = endpoint.host
-        let port = endpoint.effectivePort
-        resolver.resolve(host: host, port: port) { [weak self] result in
-            self?.assumeIsolated { core in
-                guard !core.isTerminated else { return }
-                switch result {
-                case .success(let addresses):
-                    core.connect(to: addresses[...])
-                case .failure(let error):
-                    core.flowFailed(error)
-                }
-            }
-        }
-    }
-
-    private func connect(to addresses: ArraySlice<TransportAddress>) {
-        guard let address = addresses.first else {
-            flowFailed(NetworkError(.nameNotFound, "\(endpoint.host) has no address"))
-            return
-        }
-        let transport = endpoint.transport ?? .udp
-        guard !transport.isSecure, transport != .ws else {
-            refuse(
-                SinchError(
-                    .tls, "transport \(transport.rawValue) is not available in this version", hint: "use udp or tcp",
-                    step: "registering"))
-            return
-        }
-        // Before anything is sent: from here on the token goes wherever the flow goes.
-        guard address.isLoopback else {
-            refuse(
-                SinchError(
-                    .tls, "a token would go to \(address) over \(transport.rawValue), which anyone on the way can read",
-                    hint: "only environments on this machine (loopback) can be used without TLS", step: "registering"))
-            return
-        }
-        let transports = transports ?? makeTransports()
-        transports.connect(transport, to: address) { [weak self] result in
-            self?.assumeIsolated { core in
-                guard !core.isTerminated else { return }
-                switch result {
-                case .success(let path):
-                    core.agent.flowOpened(path, at: core.loop.now)
-                    core.drain()
-                case .failure(let error):
-                    if addresses.count > 1 {
-                        core.connect(to: addresses.dropFirst())
-                    } else {
-                        core.flowFailed(error)
-                    }
-                }
-            }
-        }
-    }
-
-    private func makeTransports() -> SIPTransportSet {
-        let made = SIPTransportSet(
-            loop: loop,
-            handlers: SIPTransportSet.Handlers(
-                onMessage: { [weak self] message, flow in
-                    self?.assumeIsolated { core in
-                        core.agent.receive(message, from: flow, at: core.loop.now)
-                        core.drain()
-                    }
-                },
-                onFlowFailed: { [weak self] flow, error in
-                    self?.assumeIsolated { core in
-                        guard flow == core.agent.path?.flow else { return }
-                        core.flowFailed(error)
-                    }
-                }))
-        transports = made
-        return made
-    }
-
-    private func flowFailed(_ error: NetworkError) {
-        log(.warning, "network", error.message)
-        lastNetworkError = error
-        agent.flowFailed(reason: error.message, at: loop.now)
-        drain()
     }
 
     // MARK: Registration
@@ -349,9 +267,11 @@ actor ClientCore {
 
     /// The client cannot be registered by anything that it can do itself: it is as before `start()`, which may be
     /// called again. Calls go on.
-    private func refuse(_ error: SinchError) {
+    func refuse(_ error: SinchError) {
         lastFailure = error
         shared.isStarted = false
+        establishment?.cancel()
+        establishment = nil
         agent.abandonRegistration()
         isRunning = false
         hasBeenRegistered = false
@@ -366,6 +286,8 @@ actor ClientCore {
             grantedLifetime = expires
             lastFailure = nil
             lastNetworkError = nil
+            failedServers = []
+            brokenFlow = nil
             shared.isStarted = !isTerminating
             if !hasBeenRegistered {
                 hasBeenRegistered = true
@@ -374,19 +296,23 @@ actor ClientCore {
             }
             notifyRegistration()
         case .failed(let failure, let retryAt):
-            let error = SinchError(failure, cause: lastNetworkError)
-            log(.warning, "registration", error.description)
-            if hasBeenRegistered, retryAt != nil {
-                lastFailure = error
-                notifyRegistration()
-            } else {
-                refuse(error)
-                notifyRegistration()
-            }
+            if !changesServer(after: failure, retryAt: retryAt) { registrationFailed(failure, retryAt: retryAt) }
         case .unregistered:
             shared.isStarted = false
             isUnregistered = true
         }
+    }
+
+    /// An attempt failed, and no other server can help.
+    func registrationFailed(_ failure: RegistrationFailure, retryAt: MonotonicTime?) {
+        let error = SinchError(failure, cause: lastNetworkError)
+        log(.warning, "registration", error.description)
+        if hasBeenRegistered, retryAt != nil {
+            lastFailure = error
+        } else {
+            refuse(error)
+        }
+        notifyRegistration()
     }
 
     private func notifyRegistration() {

@@ -1,3 +1,7 @@
+import Primitives
+/// A new name for a device, for programs that keep it.
+package func makeInstanceID() -> String { Identifiers.makeInstanceID() }
+
 /// Checks a user id against the published rule, for programs that make file names or the like of it.
 package func checkUserId(_ userId: String) throws(SinchError) {
     try Identifiers.checkUser(userId)
@@ -5,6 +9,22 @@ package func checkUserId(_ userId: String) throws(SinchError) {
 
 /// The published rules for identifiers (limits of the client API), checked before anything reaches the wire.
 enum Identifiers {
+    /// A random UUID as a URN (RFC 4122, version 4), which names a device (RFC 5626, section 4.1).
+    static func makeInstanceID() -> String {
+        var random = RandomSource.system
+        var digits = Array(random.hexadecimal(bits: 128))
+        digits[12] = "4"
+        digits[16] = ["8", "9", "a", "b"][Int(random.next() & 3)]
+        let text = String(digits)
+        var groups: [Substring] = []
+        var rest = text[...]
+        for length in [8, 4, 4, 4, 12] {
+            groups.append(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        return "urn:uuid:" + groups.joined(separator: "-")
+    }
+
     /// At most 255 bytes of `A-Z a-z 0-9 - _ =`.
     static func checkUser(_ userId: String) throws(SinchError) {
         guard !userId.isEmpty, userId.utf8.count <= 255, userId.utf8.allSatisfy(isUserByte) else {

@@ -10,6 +10,9 @@ extension SinchError {
         let code: Code
         let hint: String
         switch failure.kind {
+        case .unreachable where cause?.isTLS ?? false:
+            code = .tls
+            hint = "without a trusted and fitting certificate nothing is sent"
         case .unreachable where cause?.code == .nameNotFound:
             code = .nameNotFound
             hint = "check the environment's host name"
@@ -27,6 +30,13 @@ extension SinchError {
             hint = "the platform itself reports a problem; try again later"
         }
         self.init(code, failure.reason, hint: hint, step: "registering", sipStatus: failure.status)
+    }
+}
+
+extension NetworkError {
+    /// Whether a check of TLS failed.
+    fileprivate var isTLS: Bool {
+        if case .tls = code { true } else { false }
     }
 }
 

@@ -119,6 +119,10 @@ public struct SinchClientStatus: Sendable, Equatable {
     public var remoteAddress: String?
     /// Our own address.
     public var localAddress: String?
+    /// The TLS version and cipher of the flow; nil without TLS.
+    public var tls: String?
+    /// How the flow is kept alive: `crlf`, `stun` or `websocket-ping`; nil while there is none that is registered.
+    public var keepAlive: String?
     /// How the media thread is scheduled.
     public var mediaScheduling: String
     /// What protects media.

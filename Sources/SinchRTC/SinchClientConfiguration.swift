@@ -1,4 +1,5 @@
 import Audio
+import Network
 import Primitives
 import SIP
 
@@ -6,12 +7,19 @@ import SIP
 public struct SinchClientConfiguration: Sendable {
     /// The application, as the registration token names it.
     public var applicationKey: String
-    /// `HOST[:PORT][;transport=udp|tcp]`: the SIP domain and, unless `outboundProxy` says otherwise, where to connect.
+    /// `HOST[:PORT][;transport=udp|tcp|tls|ws|wss]`: the SIP domain and, unless `outboundProxy` says otherwise, where to
+    /// connect. Without a transport DNS decides among those with TLS; on this machine it is UDP.
     public var environmentHost: String
     /// Whom the client is for.
     public var userId: String
-    /// `HOST[:PORT][;transport=…]` to connect to, when DNS for the environment host does not say.
+    /// `HOST[:PORT][;transport=…]` to connect to, when DNS for the environment host does not say. A name is what the
+    /// server's certificate must be for; with an address here, it must be for the environment host.
     public var outboundProxy: String?
+    /// A PEM file with certificate authorities to trust beside the system's.
+    public var caFile: String?
+    /// `urn:uuid:…`, the same whenever this device registers this user (RFC 5626, section 4.1), so that a registration
+    /// takes the place of the one before; nil makes one for the life of the client.
+    public var instanceID: String?
     /// The name that callees see; at most 255 bytes.
     public var displayName: String?
     /// Where the audio that is sent comes from.
@@ -53,14 +61,15 @@ struct SIPEndpoint: Sendable, Equatable {
             let uri = try? SIPURI(parsing: "sip:" + text), uri.isSIP, !uri.host.isEmpty
         else {
             throw SinchError(
-                .invalidArgument, "'\(text)' is not HOST[:PORT][;transport=udp|tcp]",
+                .invalidArgument, "'\(text)' is not HOST[:PORT][;transport=udp|tcp|tls|ws|wss]",
                 hint: "for example sip.example.com or 127.0.0.1:5060;transport=tcp")
         }
         host = uri.host
         port = uri.port
         if let name = uri.transport {
             guard let transport = SIPTransport(rawValue: name) else {
-                throw SinchError(.invalidArgument, "transport '\(name)' is unknown", hint: "use udp or tcp")
+                throw SinchError(
+                    .invalidArgument, "transport '\(name)' is unknown", hint: "use udp, tcp, tls, ws or wss")
             }
             self.transport = transport
         }
@@ -72,6 +81,13 @@ struct SIPEndpoint: Sendable, Equatable {
         }
     }
 
-    /// Where to connect when nothing else says so: SIP's port (RFC 3261, 19.1.2).
-    var effectivePort: UInt16 { port ?? (transport?.isSecure ?? false ? 5061 : 5060) }
+    /// Whether the host is a numeric address.
+    var isNumeric: Bool { host.hasPrefix("[") || (try? SocketAddress(TransportAddress(host: host, port: 0))) != nil }
+
+    /// Whether the host is this machine by definition (RFC 6761).
+    var isLocal: Bool {
+        let name = host.lowercased()
+        return name == "localhost" || name.hasSuffix(".localhost") || name == "[::1]"
+            || isNumeric && TransportAddress(host: host, port: 0).isLoopback
+    }
 }

@@ -109,6 +109,18 @@ extension StreamConnection {
     }
 }
 
+extension ByteStream {
+    /// Sends what every stream can tell to an inbox. On the loop.
+    func reportStream(to inbox: Inbox<StreamEvent>, failures: Inbox<NetworkError>? = nil) {
+        onOpen = { inbox.put(.open) }
+        onData = { inbox.put(.data($0)) }
+        onClose = { error in
+            if let error { failures?.put(error) }
+            inbox.put(.closed(error?.code))
+        }
+    }
+}
+
 extension Inbox where Element == StreamEvent {
     /// Collects data until `count` bytes came; fails on any other event.
     func bytes(_ count: Int) async throws -> [UInt8] {

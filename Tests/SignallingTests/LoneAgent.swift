@@ -17,6 +17,8 @@ struct LoneAgent {
     var agent: UserAgent
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
     var sent: [SIPMessage] = []
+    var probes: [KeepAliveProbe] = []
+    var streamsAsked = 0
     var records: [CallRecord] = []
     private var branches = 0
     private var peerSequence: UInt32 = 100
@@ -59,7 +61,9 @@ struct LoneAgent {
             switch action {
             case .transmit(let message, _): sent.append(message)
             case .call(let handle, let event): record(handle).note(event, at: now)
-            case .openFlow, .needsCredentials, .registration: break
+            case .keepAlive(let probe, _): probes.append(probe)
+            case .openStream: streamsAsked += 1
+            case .openFlow, .closeFlow, .needsCredentials, .registration: break
             }
         }
     }

@@ -1,7 +1,6 @@
 import Network
 import Primitives
 import SIP
-import Synchronization
 import Testing
 
 @testable import Signalling
@@ -11,7 +10,7 @@ import Testing
 struct SIPTransportSetTests {
     private static let anyPort = TransportAddress(host: "127.0.0.1", port: 0)
 
-    private static func message(_ body: String = "") -> SIPMessage {
+    static func message(_ body: String = "") -> SIPMessage {
         var request = SIPMessage(request: .options, uri: SIPURI(user: "bob", host: "example.org"))
         request.vias = [SIPVia(transport: "UDP", host: "127.0.0.1", port: 5060, branch: "z9hG4bKtest")]
         request.from = SIPAddress(uri: SIPURI(user: "alice", host: "example.org"))
@@ -22,14 +21,17 @@ struct SIPTransportSetTests {
         return request
     }
 
-    @Test(arguments: [SIPTransport.udp, .tcp])
+    @Test(arguments: SIPTransport.allCases)
     func roundTrip(transport: SIPTransport) async throws {
         try await withLoop { loop in
             let server = Element(loop)
             let client = Element(loop)
             let address = try await server.listen(transport)
+            try await client.trust()
             let path = try await client.connect(transport, to: address).get()
             #expect(path.flow.transport == transport)
+            #expect(path.cipher?.hasPrefix("TLSv1.3") == (transport.isSecure ? true : nil))
+            #expect(path.anonymousHost?.hasSuffix(".invalid") == (transport.isWebSocket ? true : nil))
             #expect(path.flow.remote == address)
             #expect((path.flow.connection != 0) == transport.isReliable)
 
@@ -180,7 +182,9 @@ struct SIPTransportSetTests {
             let address = try await server.listen(.tcp)
             let inbox = Inbox<Result<RegisteredFlow, NetworkError>>()
             try await loop.call {
-                client.transports.connect(.tcp, to: address) { inbox.put($0) }
+                client.transports.connect(FlowTarget(transport: .tcp, address: address, domain: "localhost")) {
+                    inbox.put($0)
+                }
                 client.transports.close()
             }
             let result = try await inbox.next()
@@ -252,162 +256,4 @@ struct SIPTransportSetTests {
             return address
         }
     }
-}
-
-/// One transport set and what it reported.
-private final class Element: Sendable {
-    enum Report: Sendable {
-        case message(SIPMessage, SIPFlow)
-        case malformed([UInt8], SIPFlow)
-        case failed(SIPFlow, NetworkError)
-    }
-
-    let transports: SIPTransportSet
-    let inbox = Inbox<Report>()
-    private let loop: EventLoop
-
-    init(_ loop: EventLoop, partialMessageTimeout: Duration = SIPTransportSet.partialMessageTimeout) {
-        self.loop = loop
-        let inbox = inbox
-        transports = SIPTransportSet(
-            loop: loop, partialMessageTimeout: partialMessageTimeout,
-            handlers: SIPTransportSet.Handlers(
-                onMessage: { inbox.put(.message($0, $1)) },
-                onMalformed: { bytes, _, flow in inbox.put(.malformed(bytes, flow)) },
-                onFlowFailed: { inbox.put(.failed($0, $1)) }))
-    }
-
-    func listen(_ transport: SIPTransport) async throws -> TransportAddress {
-        let transports = transports
-        let any = TransportAddress(host: "127.0.0.1", port: 0)
-        return try await loop.call { () throws(NetworkError) in
-            transport == .udp ? try transports.bindUDP(any) : try transports.listenTCP(any)
-        }
-    }
-
-    func connect(_ transport: SIPTransport, to address: TransportAddress) async throws
-        -> Result<RegisteredFlow, NetworkError>
-    {
-        let transports = transports
-        let answer = Inbox<Result<RegisteredFlow, NetworkError>>()
-        loop.execute { transports.connect(transport, to: address) { answer.put($0) } }
-        return try await answer.next()
-    }
-
-    func send(_ message: SIPMessage, over flow: SIPFlow) async {
-        let transports = transports
-        loop.execute { transports.send(message, over: flow) }
-    }
-
-    func close(_ flow: SIPFlow) async {
-        let transports = transports
-        loop.execute { transports.close(flow) }
-    }
-
-    func counters() async throws -> SIPTransportSet.Counters {
-        let transports = transports
-        let answer = Inbox<SIPTransportSet.Counters>()
-        loop.execute { answer.put(transports.counters) }
-        return try await answer.next()
-    }
-
-    func next() async throws -> Report { try await inbox.next() }
-
-    func nextMessage() async throws -> (SIPMessage, SIPFlow) {
-        let report = try await next()
-        guard case .message(let message, let flow) = report else {
-            throw Unexpected(report: "\(report)")
-        }
-        return (message, flow)
-    }
-
-    struct Unexpected: Error {
-        let report: String
-    }
-}
-
-/// A TCP connection that sends what it is told, SIP or not.
-private final class RawConnection: Sendable {
-    enum Report: Sendable, Equatable {
-        case open
-        case bytes([UInt8])
-        case closed
-    }
-
-    private let loop: EventLoop
-    private let connection: TCPConnection
-    private let inbox = Inbox<Report>()
-
-    init(_ loop: EventLoop, to address: TransportAddress) async throws {
-        self.loop = loop
-        let inbox = inbox
-        connection = try await loop.call {
-            let connection = TCPConnection.connect(loop: loop, to: address, timeout: .seconds(5))
-            connection.onOpen = { inbox.put(.open) }
-            connection.onData = { inbox.put(.bytes($0)) }
-            connection.onClose = { _ in inbox.put(.closed) }
-            return connection
-        }
-        let first = try await inbox.next()
-        #expect(first == .open)
-    }
-
-    func send(_ bytes: [UInt8]) async {
-        let connection = connection
-        loop.execute { connection.send(bytes) }
-    }
-
-    func next() async throws -> Report { try await inbox.next() }
-}
-
-/// Events on their way from handlers to a test, which waits for each.
-private final class Inbox<Value: Sendable>: Sendable {
-    private struct State {
-        var values: [Value] = []
-        var waiting: CheckedContinuation<Value, any Error>?
-    }
-
-    private let state = Mutex(State())
-
-    func put(_ value: Value) {
-        let waiting = state.withLock { state -> CheckedContinuation<Value, any Error>? in
-            guard let waiting = state.waiting else {
-                state.values.append(value)
-                return nil
-            }
-            state.waiting = nil
-            return waiting
-        }
-        waiting?.resume(returning: value)
-    }
-
-    /// Throws when the test is cancelled because its time is over.
-    func next() async throws -> Value {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let ready = state.withLock { state -> Value? in
-                    if !state.values.isEmpty { return state.values.removeFirst() }
-                    state.waiting = continuation
-                    return nil
-                }
-                if let ready { continuation.resume(returning: ready) }
-            }
-        } onCancel: {
-            let waiting = state.withLock { state in
-                defer { state.waiting = nil }
-                return state.waiting
-            }
-            waiting?.resume(throwing: CancellationError())
-        }
-    }
-
-    /// What came and was not taken.
-    var rest: [Value] { state.withLock { $0.values } }
-}
-
-/// Runs a test with a loop and ends the loop whatever happens.
-private func withLoop(_ body: (EventLoop) async throws -> Void) async throws {
-    let loop = try EventLoop(name: "test")
-    defer { loop.stop() }
-    try await body(loop)
 }

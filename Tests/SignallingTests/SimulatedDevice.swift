@@ -61,6 +61,10 @@ final class SimulatedDevice {
     var makeToken: (Simulation) -> String?
     /// What to do with an incoming call.
     var onIncoming: (Simulation, SimulatedDevice, CallHandle) -> Void = { _, _, _ in }
+    /// The keep-alives that it sent.
+    var probes: [KeepAliveProbe] = []
+    /// The port of its datagrams behind the NAT.
+    var mappedPort: UInt16 = 40_000
     /// Everything it sent.
     var sent: [SIPMessage] = []
 

@@ -1,6 +1,7 @@
 import Primitives
 import SDP
 import SIP
+import STUN
 import SinchEnvironment
 import Testing
 import Token
@@ -41,6 +42,8 @@ final class Simulation {
     var core: EnvironmentCore
     /// Whether the environment's process runs: otherwise datagrams come back by ICMP and connections are refused.
     private(set) var isEnvironmentUp = true
+    /// Whether keep-alives are answered; one that is not tells of a dead flow.
+    var answersKeepAlive = true
     private(set) var devices: [SimulatedDevice] = []
     var conditions: LinkConditions
     /// Sees every message that goes into the network and says whether it is lost there.
@@ -256,6 +259,17 @@ final class Simulation {
                 device.sent.append(message)
                 send(message, over: flow, from: device)
             case .openFlow: open(device)
+            case .openStream:
+                after(.milliseconds(5)) { self.act(device) { $0.flowNotOpened(reason: "datagrams only", at: $1) } }
+            case .keepAlive(let probe, let flow): send(probe, over: flow, from: device)
+            case .closeFlow(let flow):
+                guard flow == deviceFlow(of: device), device.connection != nil else { continue }
+                let lost = environmentFlow(to: device)
+                device.connection = nil
+                after(.milliseconds(5)) {
+                    self.core.flowFailed(lost, reason: "closed", at: self.now)
+                    self.drainCore()
+                }
             case .needsCredentials:
                 device.tokenRequests += 1
                 if let token = device.makeToken(self) {
@@ -283,7 +297,7 @@ final class Simulation {
     private func open(_ device: SimulatedDevice) {
         after(.milliseconds(5)) {
             guard self.isEnvironmentUp || device.transport == .udp else {
-                self.act(device) { $0.flowFailed(reason: "connection refused", at: $1) }
+                self.act(device) { $0.flowNotOpened(reason: "connection refused", at: $1) }
                 return
             }
             if device.transport.isReliable {
@@ -304,6 +318,23 @@ final class Simulation {
                 let source = self.deviceFlow(of: device)
                 self.act(device) { $0.receive(copy, from: source, at: $1) }
             }
+        }
+    }
+
+    /// The transports answer keep-alives, the proxy core never sees them.
+    private func send(_ probe: KeepAliveProbe, over flow: SIPFlow, from device: SimulatedDevice) {
+        device.probes.append(probe)
+        guard isEnvironmentUp, answersKeepAlive, flow == deviceFlow(of: device) else { return }
+        after(.milliseconds(10)) {
+            guard flow == self.deviceFlow(of: device) else { return }
+            let answer: KeepAliveAnswer
+            switch probe {
+            case .ping where device.transport == .udp: return
+            case .ping: answer = .pong
+            case .binding(let transaction):
+                answer = .binding(transaction, STUNAddress(bytes: [127, 0, 0, 1], port: device.mappedPort))
+            }
+            self.act(device) { $0.receiveKeepAlive(answer, from: flow, at: $1) }
         }
     }
 

@@ -127,32 +127,21 @@ import Token
         await alice.client.terminate()
     }
 
-    @Test(arguments: ["192.0.2.7:5060", "192.0.2.7:5060;transport=tcp", "[2001:db8::7]:5060"])
+    @Test(arguments: [
+        "192.0.2.7:5060;transport=udp", "192.0.2.7:5060;transport=tcp", "192.0.2.7;transport=ws",
+        "[2001:db8::7]:5060;transport=udp",
+    ])
     func tokenNeverLeavesTheMachineWithoutTLS(proxy: String) async throws {
         var configuration = TestEnvironment.configuration("alice", at: TransportAddress(host: "127.0.0.1", port: 5060))
         configuration.outboundProxy = proxy
         let alice = try TestUser(configuration, secret: ApplicationSecret(bytes: [UInt8](repeating: 7, count: 16)))
-        let clock = ContinuousClock()
-        let began = clock.now
         alice.client.start()
         let error = try await alice.failure()
         #expect(error?.code == .tls)
         // Local: no socket was even opened, so nobody was asked and no token made.
         #expect(error?.sipStatus == nil)
-        #expect(clock.now - began < .seconds(3))
         #expect(alice.log.events == [.failed(.tls)])
         #expect(await status(of: alice.client).localAddress == nil)
-        await alice.client.terminate()
-    }
-
-    @Test func tlsIsRefusedInPlainWords() async throws {
-        let alice = try TestUser(
-            TestEnvironment.configuration(
-                "alice", at: TransportAddress(host: "127.0.0.1", port: 5061), transport: "tls"), secret: nil)
-        alice.client.start()
-        let error = try await alice.failure()
-        #expect(error?.code == .tls)
-        #expect(error?.message.contains("not available") == true)
         await alice.client.terminate()
     }
 

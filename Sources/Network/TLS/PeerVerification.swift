@@ -10,17 +10,29 @@ final class PeerVerification {
     /// Details for the message: dates, whose certificate.
     private(set) var detail: String?
 
+    /// The server asked for a certificate of ours.
+    private(set) var wantsOurCertificate = false
+
     init(_ expected: ExpectedServerName) {
         self.expected = expected
     }
 
     /// OpenSSL's callback in place of the plain `X509_verify_cert`. Returns 1 for a good certificate.
     static func verify(_ store: OpaquePointer?) -> Int32 {
-        guard let store,
-            let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
-            let context = SSL_get_ex_data(OpaquePointer(ssl), 0)
-        else { return 0 }
-        return Unmanaged<PeerVerification>.fromOpaque(context).takeUnretainedValue().run(store)
+        guard let store, let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()) else {
+            return 0
+        }
+        return of(OpaquePointer(ssl))?.run(store) ?? 0
+    }
+
+    /// OpenSSL's callback when a server asks for a certificate: there is none.
+    static func noteCertificateRequest(_ ssl: OpaquePointer?) -> Int32 {
+        of(ssl)?.wantsOurCertificate = true
+        return 0
+    }
+
+    private static func of(_ ssl: OpaquePointer?) -> PeerVerification? {
+        SSL_get_ex_data(ssl, 0).map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// OpenSSL's callback for each finding: with revocation lists loaded, an authority that has none there is no fault.

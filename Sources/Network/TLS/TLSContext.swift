@@ -35,6 +35,7 @@ public final class TLSClientContext: Sendable {
             X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
         }
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER) { PeerVerification.accept($0, $1) }
+        SSL_CTX_set_client_cert_cb(context) { ssl, _, _ in PeerVerification.noteCertificateRequest(ssl) }
         SSL_CTX_set_cert_verify_callback(context, { store, _ in PeerVerification.verify(store) }, nil)
     }
 }

@@ -102,6 +102,10 @@ final class TLSSession {
             let code = ERR_peek_error()
             ERR_clear_error()
             if let failure = verification?.failure { return .failed(failure, detail: verification?.detail) }
+            // Before TLS 1.3 there is no alert for it.
+            if verification?.wantsOurCertificate == true, ERR_GET_REASON(code) == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE {
+                return .failed(.clientCertificateRequired, detail: nil)
+            }
             return .failed(TLSFailure(libraryError: code), detail: nil)
         }
     }

@@ -52,6 +52,7 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
     private let role: WebSocketRole
     private let peerName: String
     private let handshakeTimeout: Duration
+    private let closeTimeout: Duration
     private var handshake: Handshake
     private var receiver: WebSocketReceiver
     private var state = State.connecting
@@ -67,8 +68,6 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
 
     /// How much may be sent before the stream is open.
     private static let earlyLimit = 1 << 20
-    /// How long the peer's close frame is awaited.
-    private static let closeTimeout = Duration.seconds(2)
 
     /// Makes a client's side over a stream that is not open yet. On the loop only.
     ///
@@ -77,9 +76,11 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
     ///   - path: the resource, from its slash, with the query if there is one.
     ///   - subprotocol: what the server must speak.
     ///   - handshakeTimeout: how long the opening handshake may take, from the opening of the stream below.
+    ///   - closeTimeout: how long the peer's close frame is awaited after ours.
     public convenience init(
         client lower: any ByteStream, host: String, path: String = "/", subprotocol: String = "sip",
-        limits: WebSocketLimits = WebSocketLimits(), handshakeTimeout: Duration = .seconds(5)
+        limits: WebSocketLimits = WebSocketLimits(), handshakeTimeout: Duration = .seconds(5),
+        closeTimeout: Duration = .seconds(2)
     ) {
         var random = SystemRandomNumberGenerator()
         let nonce = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -93,7 +94,7 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
         }
         self.init(
             lower, role: .client, handshake: handshake, peerName: host + path, limits: limits,
-            handshakeTimeout: handshakeTimeout)
+            handshakeTimeout: handshakeTimeout, closeTimeout: closeTimeout)
     }
 
     /// Makes a server's side over a stream that is not open yet. On the loop only.
@@ -102,20 +103,22 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
     ///   - path: the only resource that is served, without a query; nil: every one.
     ///   - subprotocol: what clients must offer.
     ///   - handshakeTimeout: how long the opening handshake may take, from the opening of the stream below.
+    ///   - closeTimeout: how long the peer's close frame is awaited after ours.
     public convenience init(
         server lower: any ByteStream, path: String? = nil, subprotocol: String = "sip",
-        limits: WebSocketLimits = WebSocketLimits(), handshakeTimeout: Duration = .seconds(5)
+        limits: WebSocketLimits = WebSocketLimits(), handshakeTimeout: Duration = .seconds(5),
+        closeTimeout: Duration = .seconds(2)
     ) {
         self.init(
             lower, role: .server,
             handshake: .server(WebSocketServerHandshake(path: path, subprotocol: subprotocol, limits: limits)),
             peerName: lower.remoteAddress?.description ?? "the client", limits: limits,
-            handshakeTimeout: handshakeTimeout)
+            handshakeTimeout: handshakeTimeout, closeTimeout: closeTimeout)
     }
 
     private init(
         _ lower: any ByteStream, role: WebSocketRole, handshake: Handshake, peerName: String, limits: WebSocketLimits,
-        handshakeTimeout: Duration
+        handshakeTimeout: Duration, closeTimeout: Duration
     ) {
         lower.loop.checkIsolated()
         self.lower = lower
@@ -123,6 +126,7 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
         self.handshake = handshake
         self.peerName = peerName
         self.handshakeTimeout = handshakeTimeout
+        self.closeTimeout = closeTimeout
         loop = lower.loop
         receiver = WebSocketReceiver(role: role, limits: limits)
         // These keep this stream alive until it is closed, whether its owner holds it or not.
@@ -168,7 +172,7 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
     }
 
     /// Sends what is queued and a close frame (1000), then ends the stream: `onClose(nil)` follows when the peer has
-    /// answered, or after 2 seconds. Before the stream is open, it ends at once.
+    /// answered, or after the close time limit. Before the stream is open, it ends at once.
     public func close() {
         loop.checkIsolated()
         switch state {
@@ -177,7 +181,7 @@ public final class WebSocketStream: ByteStream, @unchecked Sendable {
         case .open:
             state = .closing
             sendFrame(.close, webSocketClosePayload(.normal))
-            timer = loop.schedule(after: Self.closeTimeout) { [weak self] in self?.beginEnding(nil) }
+            timer = loop.schedule(after: closeTimeout) { [weak self] in self?.beginEnding(nil) }
         case .closing, .ending, .closed:
             return
         }

@@ -35,6 +35,16 @@ enum Host {
         return needsBrackets ? "[\(lower)]" : lower
     }
 
+    /// A host as sockets and certificates write it: IPv6 without brackets.
+    static func withoutBrackets(_ host: String) -> String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
+
+    /// Whether a host without brackets is an address; IPv6 may carry the interface of a link-local address after `%`.
+    static func isNumeric(_ host: String) -> Bool {
+        isIPv4(ByteScanner(host)) || isIPv6(ByteScanner(String(host.prefix { $0 != "%" })))
+    }
+
     static func isValid(_ host: String) -> Bool {
         var scanner = ByteScanner(host)
         return scanner.read(find) != nil && scanner.isAtEnd

@@ -27,6 +27,9 @@ public enum SIPTransport: String, Hashable, Sendable, CaseIterable {
     /// Whether the transport runs under TLS.
     public var isSecure: Bool { self == .tls || self == .wss }
 
+    /// Whether the transport is WebSocket (RFC 7118).
+    public var isWebSocket: Bool { self == .ws || self == .wss }
+
     /// The port used when a URI or Via names none.
     public var defaultPort: UInt16 {
         switch self {

@@ -16,10 +16,8 @@ struct GrantedExpiry {
         let contacts = response.contacts
         let header = response.expires.map { clamp($0) }
         let own =
-            contacts.first {
-                $0.instanceURN == instanceURN.lowercased()
-                    && ($0.parameters["reg-id"].flatMap { Int($0) } ?? registrationID) == registrationID
-            } ?? contacts.first { $0.uri.isEquivalent(to: contact) }
+            SIPAddress.own(among: contacts, instanceURN: instanceURN, registrationID: registrationID)
+            ?? contacts.first { $0.uri.isEquivalent(to: contact) }
             ?? contacts.first {
                 $0.uri.user == contact.user && $0.uri.host == contact.host && $0.uri.port == contact.port
             }
@@ -39,12 +37,5 @@ extension SIPAddress {
         guard let text = parameters["expires"], !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
         return GrantedExpiry.clamp(Int(text) ?? .max)
-    }
-
-    /// The value of `+sip.instance` without quotes and angle brackets, in lower case.
-    fileprivate var instanceURN: String? {
-        parameters["+sip.instance"].map {
-            String($0.lowercased().drop { "\"<".contains($0) }.prefix { !">\"".contains($0) })
-        }
     }
 }

@@ -37,10 +37,8 @@ public struct RegistrationMachine: Sendable {
     public private(set) var nextAttempt: MonotonicTime?
     /// The last failure since the last success.
     public private(set) var lastFailure: RegistrationFailure?
-    /// The registrar's Service-Route, nearest first: the route of requests outside dialogs (RFC 3608).
-    public private(set) var serviceRoutes: [SIPAddress] = []
-    /// How often the registrar wants to see traffic on the flow (RFC 5626 section 4.4); nil when it does not say.
-    public private(set) var flowTimer: Duration?
+    /// What the registrar said with its last 200.
+    public private(set) var terms = RegistrarTerms()
 
     /// The REGISTER under way.
     private var pending: SIPMessage?
@@ -186,8 +184,17 @@ extension RegistrationMachine {
         retryLater(RegistrationFailure(reason: reason, kind: kind), at: now)
     }
 
+    /// Registers now over another flow, to another server or from another address, whatever was under way.
+    public mutating func flowReplaced(at now: MonotonicTime) {
+        guard state != .unregistering, state != .ended, state != .idle else { return }
+        pending = nil
+        if hold == .none { start(at: now) }
+    }
+
     /// The connection that the binding depends on is gone: calls no longer arrive, so the binding counts as lost.
-    public mutating func flowFailed(at now: MonotonicTime) {
+    public mutating func flowFailed(
+        reason: String = "the connection to the registrar was lost", at now: MonotonicTime
+    ) {
         switch state {
         case .idle, .ended: return
         case .unregistering:
@@ -198,9 +205,15 @@ extension RegistrationMachine {
         guard bindingExpiry != nil || pending != nil else { return }
         pending = nil
         bindingExpiry = nil
-        let failure = RegistrationFailure(reason: "the connection to the registrar was lost", kind: .unreachable)
-        if hold == .none {
+        let failure = RegistrationFailure(reason: reason, kind: .unreachable)
+        let isPausing = nextAttempt != nil && lastFailure != nil
+        if hold == .none, !isPausing {
             retryLater(failure, at: now)
+        } else if isPausing {
+            // An attempt failed already: this is the same trouble, no further one, and the planned attempt stands.
+            state = .waiting
+            lastFailure = failure
+            actions.append(.failed(failure, retryAt: nextAttempt))
         } else {
             state = .waiting
             lastFailure = failure
@@ -225,8 +238,8 @@ extension RegistrationMachine {
         hold = .none
         hasHonouredMinExpires = false
         if authenticator.carriesCurrentToken(sent) { hasAcceptedToken = true }
-        serviceRoutes = response.headers.values("Service-Route").compactMap { try? SIPAddress(parsing: $0) }
-        flowTimer = response.headers["Flow-Timer"].flatMap { UInt32($0) }.map { .seconds(Int64($0)) }
+        terms = RegistrarTerms(
+            response, instanceURN: configuration.instanceURN, registrationID: configuration.registrationID)
         state = .registered
         let lifetime = Duration.seconds(granted)
         bindingExpiry = now + lifetime
@@ -382,7 +395,7 @@ extension RegistrationMachine {
         request.cseq = SIPCSeq(number: sequence + 1, method: .register)
         request.contacts = [contact]
         request.expires = isRemoval ? 0 : expires
-        request.headers["Supported"] = usesOutbound ? "path, outbound" : "path"
+        request.headers["Supported"] = usesOutbound ? "path, gruu, outbound" : "path, gruu"
         for header in configuration.headers { request.headers.append(header.name, header.value) }
         authenticator.preauthorize(&request)
         transmit(request)

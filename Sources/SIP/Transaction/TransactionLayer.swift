@@ -75,6 +75,14 @@ public struct TransactionLayer: Sendable {
         }
     }
 
+    /// A request of ours could not be sent, while its flow goes on.
+    public mutating func transportFailed(request: SIPMessage, reason: String, at now: MonotonicTime) {
+        guard let branch = request.topVia?.branch, let method = request.method else { return }
+        clients.update(TransactionID(clientBranch: branch, method: method), &actions) {
+            $0.fail(.transport(reason), &$1)
+        }
+    }
+
     /// A message from the network.
     public mutating func receive(_ message: SIPMessage, from flow: SIPFlow, at now: MonotonicTime) {
         if message.isRequest {

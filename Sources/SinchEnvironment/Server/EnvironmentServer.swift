@@ -23,6 +23,8 @@ public actor EnvironmentServer {
         public var preferredPort: UInt16 = 0
         /// The domain of the users.
         public var realm = "sinchctl.localhost"
+        /// With a certificate there is TLS, WebSocket and secure WebSocket beside UDP and TCP, each at a free port.
+        public var certificate: TLSServerContext?
         /// The applications whose tokens are accepted; each has the service users.
         public var applications: [EnvironmentConfiguration.Application] = []
         /// What `announcement` plays; nil: nobody of that name is there.
@@ -45,6 +47,8 @@ public actor EnvironmentServer {
     private var signalWatcher: SignalWatcher?
     /// The address that is listened on; nil before `start`.
     public private(set) var address: TransportAddress?
+    /// Where each transport is listened for; empty before `start`.
+    public private(set) var addresses: [SIPTransport: TransportAddress] = [:]
 
     /// The signalling loop of this process.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -72,8 +76,14 @@ public actor EnvironmentServer {
                     self?.assumeIsolated { $0.flowFailed(flow, error) }
                 }))
         let bound = try bind(transports)
-        var configuration = EnvironmentConfiguration(
-            applications: options.applications, listen: [.udp: bound, .tcp: bound])
+        addresses = [.udp: bound, .tcp: bound]
+        if let certificate = options.certificate {
+            for transport in [SIPTransport.tls, .ws, .wss] {
+                addresses[transport] = try transports.listen(
+                    transport, TransportAddress(host: options.host, port: 0), certificate: certificate)
+            }
+        }
+        var configuration = EnvironmentConfiguration(applications: options.applications, listen: addresses)
         configuration.realm = options.realm
         core = EnvironmentCore(configuration: configuration)
         self.transports = transports

@@ -194,7 +194,7 @@ struct OddRegistrarTests {
         probe.start()
         probe.answer(439)
         #expect(probe.sent.last?.contacts.first?.parameters.contains("reg-id") == false)
-        #expect(probe.sent.last?.headers["Supported"] == "path")
+        #expect(probe.sent.last?.headers["Supported"] == "path, gruu")
         probe.answer(439)
         #expect(probe.takeLog() == ["send 600", "send 600", "failed badRequest dead retry"])
     }

@@ -25,7 +25,7 @@ struct RegistrationMachineTests {
         #expect(register.expires == 600)
         #expect(register.cseq == SIPCSeq(number: 1, method: .register))
         #expect(register.headers["User-Agent"] == "tester")
-        #expect(register.headers.values("Supported") == ["path", "outbound"])
+        #expect(register.headers.values("Supported") == ["path", "gruu", "outbound"])
         let contact = try #require(register.contacts.first)
         #expect(contact.uri.description == "sip:alice@198.51.100.7:5070;transport=tcp")
         #expect(contact.parameters["+sip.instance"] == "\"<urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6>\"")
@@ -336,8 +336,53 @@ struct RegistrationMachineTests {
             $0.headers.append("Service-Route", "<sip:p1.example.com;lr>, <sip:p2.example.com;lr>")
             $0.headers["Flow-Timer"] = "120"
         }
-        #expect(probe.machine.serviceRoutes.map(\.uri.host) == ["p1.example.com", "p2.example.com"])
-        #expect(probe.machine.flowTimer == .seconds(120))
+        #expect(probe.machine.terms.serviceRoutes.map(\.uri.host) == ["p1.example.com", "p2.example.com"])
+        #expect(probe.machine.terms.flowTimer == .seconds(120))
+        #expect(!probe.machine.terms.supportsOutbound && probe.machine.terms.publicGRUU == nil)
+    }
+
+    @Test("a GRUU is taken from our own contact only, and only when it is one")
+    func gruu() throws {
+        var probe = RegistrationProbe()
+        probe.start()
+        let own = try #require(probe.sent.last?.contacts.first)
+        func contact(_ gruu: String, instance: String? = nil) -> SIPAddress {
+            var contact = own
+            if let instance { contact.parameters["+sip.instance"] = instance }
+            contact.parameters["pub-gruu"] = gruu
+            return contact
+        }
+        let good = "\"sip:alice@example.com;gr=urn:uuid:f81d4fae\""
+        probe.answer(200) {
+            $0.headers.append("Require", "outbound")
+            $0.contacts = [contact("\"sip:stranger@example.com;gr\"", instance: "\"<urn:uuid:other>\""), contact(good)]
+        }
+        #expect(probe.machine.terms.supportsOutbound)
+        #expect(probe.machine.terms.publicGRUU?.description == "sip:alice@example.com;gr=urn:uuid:f81d4fae")
+        for odd in ["\"sip:alice@example.com\"", "\"tel:+46;gr\"", "\"\"", "no-uri", "\"sip:;gr\""] {
+            probe.machine.start(at: probe.now)
+            probe.drain()
+            probe.answer(200) { $0.contacts = [contact(odd)] }
+            #expect(probe.machine.terms.publicGRUU == nil, "\(odd)")
+            #expect(probe.machine.state == .registered)
+        }
+    }
+
+    @Test("another flow begins a registration at once and forgets the one under way")
+    func replacedFlow() {
+        var probe = RegistrationProbe()
+        probe.start()
+        probe.answer(200)
+        _ = probe.takeLog()
+        probe.machine.start(at: probe.now)
+        probe.drain()
+        let first = probe.sent.count
+        probe.machine.flowReplaced(at: probe.now)
+        probe.drain()
+        #expect(probe.sent.count == first + 1)
+        #expect(probe.machine.state == .registered, "the binding stands until it lapses")
+        probe.answer(200)
+        #expect(probe.machine.state == .registered && probe.machine.lastFailure == nil)
     }
 
     @Test("printing the machine shows no token")

@@ -14,13 +14,16 @@ final class FakePlatform: Sendable {
 
     /// - Parameter respond: the responses to a request, in order; nil: 200, with an expiry for REGISTER.
     static func start(
+        at address: TransportAddress = TransportAddress(host: "127.0.0.1", port: 0),
         respond: @escaping @Sendable (SIPMessage) -> [SIPMessage]? = { _ in nil }
     ) async throws -> FakePlatform {
         let loop = try EventLoop(name: "fake-platform")
-        return try await loop.call { try FakePlatform(loop: loop, respond: respond) }
+        return try await loop.call { try FakePlatform(loop: loop, at: address, respond: respond) }
     }
 
-    private init(loop: EventLoop, respond: @escaping @Sendable (SIPMessage) -> [SIPMessage]?) throws {
+    private init(
+        loop: EventLoop, at bound: TransportAddress, respond: @escaping @Sendable (SIPMessage) -> [SIPMessage]?
+    ) throws {
         self.loop = loop
         let log = log
         let link = Link()
@@ -33,7 +36,7 @@ final class FakePlatform: Sendable {
                     for response in respond(message) ?? [Self.consent(to: message)] { link.send(response, flow) }
                 },
                 onFlowFailed: { _, _ in }))
-        address = try transports.bindUDP(TransportAddress(host: "127.0.0.1", port: 0))
+        address = try transports.bindUDP(bound)
         link.connect(transports)
     }
 

@@ -1,4 +1,5 @@
 import Audio
+import Network
 import Primitives
 import SinchEnvironment
 import SinchRTC
@@ -20,7 +21,8 @@ final class TestEnvironment: Sendable {
     }
 
     static func start(
-        port: UInt16 = 0, secret: ApplicationSecret? = nil, announcement: String? = nil
+        port: UInt16 = 0, secret: ApplicationSecret? = nil, announcement: String? = nil,
+        certificate: TLSServerContext? = nil
     ) async throws -> TestEnvironment {
         var random = RandomSource.system
         let secret = secret ?? ApplicationSecret.generate(random: &random)
@@ -28,6 +30,7 @@ final class TestEnvironment: Sendable {
         options.port = port
         options.applications = [EnvironmentConfiguration.Application(key: key, secret: secret)]
         options.announcementPath = announcement
+        options.certificate = certificate
         let server = try EnvironmentServer(options: options)
         return TestEnvironment(server: server, address: try await server.start(), secret: secret)
     }

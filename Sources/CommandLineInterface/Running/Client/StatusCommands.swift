@@ -44,6 +44,8 @@ private func statusText(_ status: AgentValue, _ terminal: Terminal) -> String {
     if let failure = registration?["lastFailure"]?.string { rows.append(("last failure", failure)) }
     if let remote = signalling?["remote"]?.string {
         rows.append(("signalling", "\(signalling?["transport"]?.string ?? "") to \(remote)"))
+        if let tls = signalling?["tls"]?.string { rows.append(("encryption", tls)) }
+        if let keepAlive = signalling?["keepAlive"]?.string { rows.append(("kept alive", "by \(keepAlive)")) }
     }
     rows.append(("process", status["pid"]?.integer.map { "\($0)" } ?? ""))
     rows.append(("media thread", media?["thread"]?.string ?? ""))
