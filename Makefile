@@ -18,7 +18,7 @@ STATIC_CXX = $(shell clang -print-file-name=libstdc++.a 2>/dev/null)
 # A crash in a test prints its backtrace and ends; it does not wait for a debugger.
 RUN_TESTS := SWIFT_BACKTRACE=enable=yes,interactive=no,color=no swift test --disable-xctest
 
-.PHONY: help setup demo build test integration bench kamailio lint format docs install clean
+.PHONY: help setup demo build test integration bench fuzz kamailio lint format docs install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -50,12 +50,16 @@ kamailio: ## run the engine for many users on loopback, for a try; ends with Ctr
 	@scripts/setup kamailio
 	@deploy/kamailio/run --show-profile $(ARGUMENTS)
 
+fuzz: ## give random bytes to all that reads the network, FUZZ_SECONDS (60) a target
+	@scripts/setup build
+	@scripts/fuzz $(TARGETS)
+
 lint: ## check formatting and scripts
 	@scripts/setup lint
 	@scripts/lint
 
 format: ## format all Swift files
-	@swift format -i -r Package.swift Sources Tests $(wildcard Examples)
+	@swift format -i -r Package.swift Sources Tests Benchmarks Fuzz $(wildcard Examples)
 
 docs: ## write man/, completions/ and docs/exit-codes.md from the command table
 	@swift build --product sinchctl

@@ -92,7 +92,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Crypto", "Primitives", "RTP", "SDP", "SIP", "Signalling", "SinchEnvironment", "Token", "WebSocket",
+                "Crypto", "Primitives", "RTP", "SDP", "SIP", "STUN", "Signalling", "SinchEnvironment", "Token",
+                "WebSocket",
             ],
             path: "Fuzz/Targets", swiftSettings: strict),
 

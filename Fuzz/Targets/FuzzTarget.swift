@@ -17,6 +17,7 @@ public struct FuzzTarget: Sendable {
         FuzzTarget(name: "sdp", run: fuzzSessionDescription),
         FuzzTarget(name: "rtp", run: fuzzMediaPackets),
         FuzzTarget(name: "websocket", run: fuzzWebSocket),
+        FuzzTarget(name: "stun", run: fuzzSTUN),
         FuzzTarget(name: "user-agent", run: fuzzUserAgent),
         FuzzTarget(name: "environment", run: fuzzEnvironment),
     ]

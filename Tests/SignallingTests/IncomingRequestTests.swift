@@ -90,6 +90,21 @@ struct IncomingRequestTests {
         #expect(lone.records.isEmpty)
     }
 
+    @Test(arguments: [nil, "z9hG4bK1"]) func aMethodOf600LettersMakesNoDialog(branch: String?) throws {
+        let long = SIPMethod(rawValue: String(repeating: "A", count: 600))
+        var lone = LoneAgent()
+        var request = lone.request(long, body: LoneAgent.offer)
+        request.topVia?.branch = branch
+        #expect(statuses(try lone.receive(request)) == [405])
+        // The method in CSeq only.
+        request = lone.request(.invite, body: LoneAgent.offer)
+        request.topVia?.branch = branch
+        request.cseq = SIPCSeq(number: 1, method: long)
+        #expect(statuses(try lone.receive(request)) == [400])
+        #expect(lone.records.isEmpty)
+        #expect(lone.agent.calls.isEmpty)
+    }
+
     @Test func requestsWithinACall() throws {
         var lone = LoneAgent()
         let (record, tag) = try lone.established()

@@ -11,6 +11,7 @@ import wave
 
 import clients
 import figures
+import messages
 import processes
 import wire
 from kamailio import Kamailio
@@ -194,13 +195,19 @@ def main():
     parser.add_argument("--strict", action="store_true", help="exit with 1 when an aim is missed")
     parser.add_argument("--sinchctl", default=os.path.join(ROOT, ".build/release/sinchctl"), help="the program")
     parser.add_argument("--baresip", default=shutil.which("baresip"), help="the other program")
+    parser.add_argument("--messages", action="store_true", help="measure only how SIP messages are read")
     options = parser.parse_args()
+    if options.messages:
+        results = messages.measure(ROOT)
+        print(json.dumps(results, indent=2) if options.json else messages.table(results))
+        raise SystemExit(1 if options.strict and not messages.is_met(results) else 0)
     if not os.access(options.sinchctl, os.X_OK):
         raise SystemExit("bench: there is no .build/release/sinchctl; run: make build")
     if options.baresip is None:
         raise SystemExit("bench: baresip is not installed; run: scripts/setup bench")
     options.sinchctl = os.path.abspath(options.sinchctl)
 
+    read = messages.measure(ROOT)
     with tempfile.TemporaryDirectory(prefix="bench.") as work:
         bench = Bench(options, work)
         try:
@@ -212,11 +219,14 @@ def main():
     if options.json:
         print(json.dumps({
             "rounds": options.rounds, "callsPerRound": options.calls, "callSeconds": options.call_seconds,
-            "cores": os.cpu_count(), "figures": [figure.document() for figure in bench.figures.values()],
+            "cores": os.cpu_count(), "figures": [figure.document() for figure in bench.figures.values()], "messages": read,
         }, indent=2, ensure_ascii=False))
     else:
         print(figures.table(bench.figures))
-    if options.strict and any(figure.is_met is False for figure in bench.figures.values()):
+        print()
+        print(messages.table(read))
+    is_missed = any(figure.is_met is False for figure in bench.figures.values()) or not messages.is_met(read)
+    if options.strict and is_missed:
         raise SystemExit(1)
 
 
