@@ -81,6 +81,8 @@ struct Call: Sendable {
     /// Whether the INVITE was repeated after a 422.
     var hasRaisedInterval = false
 
+    /// How often the other side may press a key by INFO.
+    var keyPace = Pace.keypad
     /// The transfer of the other side that we asked for.
     var transfer: OwnTransfer?
     /// The transfer of us that the other side asked for.

@@ -67,6 +67,10 @@ extension UserAgent {
             refuse(info, in: id, status: 400, reason: "Bad Request (No Key)", at: now)
             return
         }
+        guard calls[handle]?.keyPace.allows(at: now) ?? false else {
+            refuse(info, in: id, status: 503, headers: [(name: "Retry-After", value: "1")], at: now)
+            return
+        }
         transactions.respond(response, in: id, at: now)
         emit(.call(handle, .keyReceived(key)))
     }

@@ -135,7 +135,8 @@ extension UserAgent {
         case let status:
             let seconds = state?.parameters["expires"].flatMap { Int64($0) } ?? OwnTransfer.patience.components.seconds
             transfer.deadline = now + .seconds(min(max(seconds, 1), 600))
-            let isNews = status >= 100 && status != transfer.status
+            // A call only comes further; more would be a way to keep us busy.
+            let isNews = status >= 100 && status > transfer.status
             if isNews { transfer.status = status }
             calls[handle]?.transfer = transfer
             if isNews { emit(.call(handle, .transferProgress(status: status))) }

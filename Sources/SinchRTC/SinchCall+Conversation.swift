@@ -5,7 +5,8 @@ import RTP
 extension SinchCall {
     /// Puts the call on hold: nothing is sent or heard until `resume()`. `callDidHold` or `callDidFailToHold` follows.
     ///
-    /// The other side is told so (RFC 3264, section 8.4), but cannot prevent that this side falls silent.
+    /// This side falls silent at once; meanwhile the other side is told (RFC 3264, section 8.4). When it refuses, the call goes
+    /// on as before.
     public func hold() {
         perform { $0.hold(self) }
     }

@@ -288,6 +288,20 @@ struct TransferRequestTests {
         if status == 415 { #expect(answers.first?.headers["Accept"] == "application/dtmf-relay, application/dtmf") }
     }
 
+    @Test func aFloodOfKeysIsCutToWhatAKeypadCanDo() throws {
+        var lone = LoneAgent()
+        let (record, tag) = try lone.established()
+        var refused = 0
+        for _ in 0..<200 {
+            let answers = try lone.receive(lone.request(.info, toTag: tag, body: "5", type: "application/dtmf"))
+            if statuses(answers) == [503] { refused += 1 }
+            lone.advance(by: .milliseconds(10))
+        }
+        // Two seconds of a key each 50 ms, and the burst.
+        #expect(refused > 140)
+        #expect((40...60).contains(record.events.count { $0 == "key 5" }))
+    }
+
     @Test func infoPackagesAreRefused() throws {
         var lone = LoneAgent()
         let (_, tag) = try lone.established()

@@ -15,6 +15,9 @@ struct UserAgentFuzzTests {
         "RSeq: 4294967295", "RAck: 1 1 INVITE", "Session-Expires: 1", "Session-Expires: 90;refresher=uac",
         "Min-SE: 9999999",
         "Supported: timer, 100rel", "Allow: UPDATE", "Content-Type: multipart/mixed;boundary=x", "--x\r\n", "--x--",
+        "Refer-To: <sip:a@b?Replaces=x%3Bto-tag%3Dy%3Bfrom-tag%3Dz>", "Replaces: x;to-tag=y;from-tag=z",
+        "Event: refer;id=1",
+        "Subscription-State: terminated", "SIP/2.0 603 No", "Refer-Sub: false", "Signal=5", "Contact: <sip:a@b>;q=0.5",
         "Content-Disposition: session;handling=required", "Reason: Q.850;cause=17", "Via: SIP/2.0/UDP x;branch=z9hG4bK",
     ]
 
@@ -47,10 +50,24 @@ struct UserAgentFuzzTests {
         return result
     }
 
+    /// REFER, its reports, and an INVITE that takes a call over.
+    private func transfers(_ lone: inout LoneAgent, _ callID: String, _ tag: String) -> [SIPMessage] {
+        var refer = lone.request(.refer, callID: callID, toTag: tag)
+        refer.headers["Refer-To"] = "<sip:carol@example.org>"
+        var notify = lone.request(
+            .notify, callID: callID, toTag: tag, body: "SIP/2.0 200 OK\r\n", type: "message/sipfrag")
+        notify.headers["Event"] = "refer"
+        notify.headers["Subscription-State"] = "active;expires=60"
+        let keys = lone.request(.info, callID: callID, toTag: tag, body: "Signal=5", type: "application/dtmf-relay")
+        var replacing = lone.request(.invite, callID: callID + "-replaced", body: LoneAgent.offer)
+        replacing.headers["Replaces"] = "\(callID);to-tag=\(tag);from-tag=peer"
+        return [refer, notify, keys, replacing]
+    }
+
     @Test(arguments: 1...12)
     func mutatedMessages(seed: UInt64) throws {
         var random = RandomSource.seeded(seed)
-        var lone = LoneAgent()
+        var lone = LoneAgent { $0.acceptsTransfers = true }
         lone.act { $0.start(at: $1) }
         try lone.acceptRegistration()
         for number in 0..<4 {
@@ -67,6 +84,7 @@ struct UserAgentFuzzTests {
                     seeds.append(lone.request(method, callID: callID, toTag: tag, body: body))
                 }
             }
+            if let (callID, tag) = running.randomElement(using: &random) { seeds += transfers(&lone, callID, tag) }
             seeds.append(lone.request(.invite, callID: "new-\(random.next())", body: LoneAgent.offer))
             for request in lone.sent.suffix(6) where request.isRequest && request.method != .ack {
                 for status in [100, 180, 200, 302, 401, 403, 422, 487, 491, 503] {
@@ -97,6 +115,17 @@ struct UserAgentFuzzTests {
                     lone.act { holds ? $0.hold(record.handle, at: $1) : $0.resume(record.handle, at: $1) }
                     lone.act { $0.startEarlyMedia(record.handle, media: media, at: $1) }
                 }
+            case 9:
+                if let record = lone.records.randomElement(using: &random) {
+                    let other = lone.records.randomElement(using: &random) ?? record
+                    lone.act { $0.transfer(record.handle, to: other.handle, at: $1) }
+                    lone.act { $0.transfer(record.handle, to: SIPURI(user: "x", host: "example.org"), at: $1) }
+                    lone.act { $0.sendKeys("12", in: record.handle, at: $1) }
+                }
+            case 10, 11:
+                if let record = lone.records.last(where: { $0.transferRequest != nil }) {
+                    lone.act { _ = $0.followTransfer(record.handle, media: media, at: $1) }
+                }
             case 6 where random.next() % 4 == 0: lone.act { $0.flowFailed(reason: "ICMP", at: $1) }
             default: break
             }
@@ -110,5 +139,6 @@ struct UserAgentFuzzTests {
         #expect(lone.agent.calls.isEmpty)
         lone.advance(by: .seconds(70))
         #expect(lone.agent.legs.isEmpty && lone.agent.answeredInvites.isEmpty)
+        #expect(lone.agent.referrers.isEmpty && lone.agent.reports.isEmpty)
     }
 }
