@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -88,8 +87,6 @@ int csys_recv_datagrams(int fd, struct csys_datagram *datagrams, int count) {
 _Static_assert(CSYS_ORIGIN_NONE == SO_EE_ORIGIN_NONE && CSYS_ORIGIN_LOCAL == SO_EE_ORIGIN_LOCAL &&
                    CSYS_ORIGIN_ICMP == SO_EE_ORIGIN_ICMP && CSYS_ORIGIN_ICMP6 == SO_EE_ORIGIN_ICMP6,
                "error origins");
-
-_Static_assert(CSYS_EAI_NODATA == EAI_NODATA, "getaddrinfo error");
 
 int csys_enable_error_queue(int fd, int ipv6) {
     return csys_set_int_option(

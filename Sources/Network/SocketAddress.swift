@@ -32,7 +32,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// Parses a numeric address; an IPv6 address may carry `%interface`.
     ///
-    /// Throws `.invalidAddress` when `address.host` is not numeric: names are the resolver's work.
+    /// Throws `.invalidAddress` when `address.host` is not numeric: names are DNSClient's work.
     public init(_ address: TransportAddress) throws(NetworkError) {
         guard let parsed = SocketAddress(numeric: address.host, port: address.port) else {
             throw NetworkError(

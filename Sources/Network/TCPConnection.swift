@@ -8,7 +8,7 @@ public final class TCPConnection: StreamConnection, @unchecked Sendable {
     /// when the address is not valid.
     ///
     /// - Parameters:
-    ///   - address: numeric; names are the resolver's work.
+    ///   - address: numeric; names are DNSClient's work.
     ///   - timeout: how long connecting may take.
     ///   - source: the local address to connect from; nil leaves it to the system.
     public static func connect(

@@ -126,9 +126,6 @@ int csys_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid);
 /// IP_TOS or IPV6_TCLASS: the DSCP in the upper six bits.
 int csys_set_traffic_class(int fd, int ipv6, int traffic_class);
 
-/// getaddrinfo's "the name exists, but has no address".
-#define CSYS_EAI_NODATA (-5)
-
 // ---- threads and processes ----------------------------------------------------------------------------------------
 
 /// Names the calling thread (15 bytes are kept).
