@@ -109,18 +109,15 @@ struct TransportTests {
             try await bob.start()
             let states = EventLog<String>()
             alice.client.onRegistrationChange { states.append($0.registration) }
-            for (text, fromServer) in [("INVITE sip:", false), ("SIP/2.0 18", true)] {
+            // The last one is the answer itself: the call ends here, and the other side learns it from the platform.
+            let cuts = [("INVITE sip:", false), ("SIP/2.0 18", true), ("SIP/2.0 200 ", true)]
+            for (index, (text, fromServer)) in cuts.enumerated() {
                 relay.cut(at: text, fromServer: fromServer)
                 let call = try alice.call("bob")
                 try await alice.wait("end", of: call)
                 #expect(call.details.endCause != .hungUp)
-                try await states.wait("the return") { $0.last == "registered" }
+                try await states.wait("the return") { $0.count { $0 == "registered" } > index }
             }
-            // The answer itself is lost: whether the call stands or ends, nothing hangs, and the next one works.
-            relay.cut(at: "SIP/2.0 200 ", fromServer: true)
-            let lost = try alice.call("bob")
-            try await alice.wait("end", of: lost)
-            try await states.wait("the return") { $0.last == "registered" }
             let call = try alice.call("bob")
             try await alice.wait("establish", of: call)
             call.hangup()
