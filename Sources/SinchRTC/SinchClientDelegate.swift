@@ -8,7 +8,8 @@ public protocol SinchClientDelegate: AnyObject {
     func clientRequiresRegistrationCredentials(_ client: SinchClient, withCallback callback: SinchClientRegistration)
     /// The client is registered: calls can be made and will arrive.
     func clientDidStart(_ client: SinchClient)
-    /// The client could not start; `error` is a `SinchError`. `start()` may be called again.
+    /// The client could not start; `error` is a `SinchError`. `start()` may be called again. A client that has started
+    /// does not fail any more: it tries to be registered for ever, and `onRegistrationChange` tells how that goes.
     func clientDidFail(_ client: SinchClient, error: Error)
 }
 

@@ -22,17 +22,17 @@ struct TokenEndpointTests {
     }
 
     @Test func answersInEitherForm() async throws {
-        let server = try TokenServer()
+        let server = try await TokenServer.start()
         let base = "http://127.0.0.1:\(server.port)"
-        let token1 = try await endpoint(base + "/json?user={user}").token(for: "alice")
-        #expect(token1 == Self.token)
-        let token2 = try await endpoint(base + "/bare?user={user}").token(for: "alice")
-        #expect(token2 == Self.token)
+        let json = try await endpoint(base + "/json?user={user}").token(for: "alice")
+        #expect(json == Self.token)
+        let bare = try await endpoint(base + "/bare?user={user}").token(for: "alice")
+        #expect(bare == Self.token)
         // The user's id goes into the URL, or into the body of a POST.
-        let token3 = try await endpoint(base + "/user?user={user}").token(for: "a-b=")
-        #expect(token3 == "aGVhZGVy.a-b_.c2ln")
-        let token4 = try await endpoint(base + "/anything").token(for: "bob")
-        #expect(token4 == "aGVhZGVy.bob.key")
+        let asked = try await endpoint(base + "/user?user={user}").token(for: "a-b=")
+        #expect(asked == "aGVhZGVy.a-b_.c2ln")
+        let posted = try await endpoint(base + "/anything").token(for: "bob")
+        #expect(posted == "aGVhZGVy.bob.key")
     }
 
     @Test(arguments: [
@@ -45,7 +45,7 @@ struct TokenEndpointTests {
         ("/nonsense", .network, "did not answer"),
     ])
     func misbehaviourIsNamed(path: String, exit: ExitCode, text: String) async throws {
-        let server = try TokenServer()
+        let server = try await TokenServer.start()
         let found = await failure(endpoint("http://127.0.0.1:\(server.port)\(path)?key=canary&user={user}"))
         let failure = try #require(found)
         #expect(failure.exit == exit, "\(failure)")
@@ -56,13 +56,11 @@ struct TokenEndpointTests {
     }
 
     @Test func silenceEndsInTime() async throws {
-        let server = try TokenServer()
+        let server = try await TokenServer.start()
         let url = "http://127.0.0.1:\(server.port)/silent?user={user}"
-        let clock = ContinuousClock()
-        let began = clock.now
         let found = await failure(endpoint(url, timeout: .milliseconds(300)))
-        #expect(clock.now - began < .seconds(10))
         #expect(found?.exit == .network)
+        #expect(found?.message.contains("timed out") == true, "\(String(describing: found))")
         #expect(found?.hint?.contains("overloaded") == true)
     }
 
@@ -91,13 +89,13 @@ struct TokenEndpointTests {
             try await certificate("good", "DNS:localhost,IP:127.0.0.1")
             try await certificate("wrong-name", "DNS:elsewhere.example")
             try await certificate("other", "DNS:localhost")
-            func server(_ name: String) throws -> TokenServer {
-                try TokenServer(certificate: "\(directory)/\(name).pem", key: "\(directory)/\(name).key")
+            func server(_ name: String) async throws -> TokenServer {
+                try await TokenServer.start(certificate: "\(directory)/\(name).pem", key: "\(directory)/\(name).key")
             }
-            let good = try server("good")
+            let good = try await server("good")
             let url = "https://localhost:\(good.port)/json?user={user}"
-            let token5 = try await endpoint(url, caFile: directory + "/good.pem").token(for: "alice")
-            #expect(token5 == Self.token)
+            let secure = try await endpoint(url, caFile: directory + "/good.pem").token(for: "alice")
+            #expect(secure == Self.token)
             // An authority that nobody knows, or the wrong one.
             for caFile in [nil, directory + "/other.pem"] {
                 let found = await failure(endpoint(url, caFile: caFile))
@@ -105,13 +103,13 @@ struct TokenEndpointTests {
                 #expect(found?.message.contains("self-signed") == true, "\(String(describing: found))")
             }
             #expect(await failure(endpoint(url, caFile: directory + "/none.pem"))?.exit == .tls)
-            let wrong = try server("wrong-name")
+            let wrong = try await server("wrong-name")
             let found = await failure(
                 endpoint("https://localhost:\(wrong.port)/json?user={user}", caFile: directory + "/wrong-name.pem"))
             #expect(found?.exit == .tls)
             #expect(found?.message.contains("localhost") == true, "\(String(describing: found))")
             // No TLS where TLS is expected.
-            let plain = try TokenServer()
+            let plain = try await TokenServer.start()
             #expect(await failure(endpoint("https://127.0.0.1:\(plain.port)/json"))?.exit == .tls)
         }
     }

@@ -231,23 +231,30 @@ import Token
         }
     }
 
-    @Test func aRefusedRefreshStopsTheClientUntilItIsStartedAgain() async throws {
+    @Test func aRefusedRefreshIsToldAndTriedAgainAfterAPause() async throws {
         let platform = try await FakePlatform.start { request in
-            guard request.method == .register else { return nil }
-            if request.headers["Authorization"] == nil, request.cseq?.number == 1 {
-                var consent = FakePlatform.consent(to: request)
-                // Refreshed after at most 0.9 s.
-                consent.expires = 1
-                return [consent]
-            }
-            return request.cseq?.number == 1 ? nil : [request.response(status: 403, toTag: "fake")]
+            guard request.method == .register, let number = request.cseq?.number, number <= 2 else { return nil }
+            guard number == 1 else { return [request.response(status: 403, toTag: "fake")] }
+            var consent = FakePlatform.consent(to: request)
+            // Refreshed after at most 0.9 s.
+            consent.expires = 1
+            return [consent]
         }
         let alice = try TestUser(TestEnvironment.configuration("alice", at: platform.address), secret: nil)
+        let changes = EventLog<SinchClientStatus>()
+        alice.client.onRegistrationChange { changes.append($0) }
         try await alice.start()
-        #expect(try await alice.failure()?.code == .registrationRefused)
-        #expect(!alice.client.isStarted)
-        alice.client.start()
-        try await alice.log.wait("a second start") { events in events.count { $0 == .started } == 2 }
+        try await changes.wait("the refusal") { $0.contains { $0.lastFailure != nil } }
+        let refusal = try #require(changes.events.first { $0.lastFailure != nil })
+        #expect(refusal.lastFailure?.contains("Forbidden") == true)
+        #expect(refusal.registration == "waiting")
+        let pause = try #require(refusal.nextAttemptIn)
+        #expect((25...60).contains(pause), "not at once: the platform must not take it for guessing")
+        // The user may know better.
+        alice.client.renewRegistration()
+        try await changes.wait("the registration") { $0.last?.registration == "registered" }
+        #expect(alice.client.isStarted)
+        #expect(alice.errors.isEmpty)
         await alice.client.terminate()
         try await platform.stop()
     }

@@ -1,5 +1,4 @@
 import CCurl
-import Dispatch
 import Glibc
 
 /// One HTTP exchange to be made.
@@ -70,7 +69,11 @@ public enum HTTPClient {
     /// Makes the exchange on a thread of its own, since libcurl's simple interface blocks; from any asynchronous code.
     public static func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
         let result = await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: perform(request)) }
+            do throws(NetworkError) {
+                try SystemThread.start(name: "http") { continuation.resume(returning: perform(request)) }
+            } catch {
+                continuation.resume(returning: .failure(HTTPFailure(kind: .other, message: error.message)))
+            }
         }
         return try result.get()
     }

@@ -148,6 +148,11 @@ public struct Authenticator: Sendable {
         guard tries < Self.maximumTries else {
             return .refused(reason: "the server asked for credentials \(tries + 1) times in a row")
         }
+        if request.method == .register {
+            // Known even while there is no token: it will be asked for.
+            let asking = challenges.filter { $0.scheme == .bearer && $0.isProxy }.map(\.realm)
+            if tokenProxies.count < Self.maximumSessions { tokenProxies.formUnion(asking) }
+        }
         let carried = Carried(request)
         var answers: [Answer] = []
         var objections: [String] = []
@@ -243,12 +248,11 @@ extension Authenticator {
         return groups
     }
 
-    private mutating func answer(
+    private func answer(
         _ group: [Challenge], carried: Carried, tries: Int, _ request: SIPMessage, _ answers: inout [Answer],
         _ objections: inout [String]
     ) {
         if let token, let challenge = group.first(where: { $0.scheme == .bearer }) {
-            if request.method == .register, challenge.isProxy { tokenProxies.insert(challenge.realm) }
             if request.method != .register, !(challenge.isProxy && tokenProxies.contains(challenge.realm)) {
                 objections.append("a token is asked for by somebody who did not ask for it when we registered")
             } else if carried.tokens[challenge.isProxy] != token {

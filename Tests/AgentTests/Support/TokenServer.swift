@@ -7,19 +7,28 @@ import Testing
 final class TokenServer {
     let port: String
     private let process: DetachedProcess
+    private let loop: EventLoop
 
-    init(certificate: String? = nil, key: String? = nil) throws {
+    static func start(certificate: String? = nil, key: String? = nil) async throws -> TokenServer {
         let script = String(#filePath.prefix(upTo: try #require(#filePath.lastIndex(of: "/")))) + "/token_server.py"
-        process = try ChildProcess.spawnDetached(
+        let loop = try EventLoop(name: "token-server")
+        let process = try ChildProcess.spawnDetached(
             executable: "python3", arguments: [script] + [certificate, key].compactMap(\.self),
             environment: ProcessEnvironment.all)
-        port = String(decoding: try process.waitUntilReady(timeout: .seconds(20)), as: UTF8.self)
+        // On a loop: the threads of the tests are few, and must not wait. The loop also collects the process's end.
+        let line = try await process.waitUntilReady(on: loop, timeout: .seconds(60))
+        return TokenServer(port: String(decoding: line, as: UTF8.self), process: process, loop: loop)
+    }
+
+    private init(port: String, process: DetachedProcess, loop: EventLoop) {
+        self.port = port
+        self.process = process
+        self.loop = loop
     }
 
     deinit {
         process.kill(SIGKILL)
-        var status: Int32 = 0
-        waitpid(process.processID, &status, 0)
+        loop.stop()
     }
 }
 
