@@ -4,6 +4,7 @@ import Network
 import Primitives
 import SIP
 import Synchronization
+import TestCertificates
 import Testing
 
 @testable import Signalling
@@ -66,6 +67,12 @@ final class Connecting: Sendable {
         case .success(let path): throw NetworkError(.closed, "a flow was opened to \(path.flow)")
         case .failure(let error): return error
         }
+    }
+
+    /// Trusts the authority of the test servers.
+    func trust() async throws {
+        let context = try TLSClientContext(caFile: LoopbackIdentity.files.get().authority)
+        try await loop.call { [transports] in transports.tls = context }
     }
 
     /// A server that accepts connections and says nothing.

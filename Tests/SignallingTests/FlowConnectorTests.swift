@@ -91,6 +91,34 @@ struct FlowConnectorTests {
         }
     }
 
+    @Test func whoeverAnswersTheTLSHandshakeFirstWins() async throws {
+        try await withConnecting { connecting in
+            let element = Element(connecting.loop)
+            let alive = try await element.listen(.tls)
+            // Takes the connection at once, and then says nothing.
+            let silent = try await connecting.listen("127.0.0.2", port: alive.port)
+            connecting.zone([
+                .a("sip.example.org", "127.0.0.2"), .a("sip.example.org", "127.0.0.1"),
+                .a("other.example.org", "127.0.0.1"),
+            ])
+            try await connecting.trust()
+            let target = ServerTarget(
+                host: "sip.example.org", port: alive.port, transport: .tls, domain: "localhost")
+            let path = try await connecting.connect(target).get()
+            #expect(path.flow.remote == alive)
+            #expect(connecting.tried == [silent, alive])
+            #expect(try await connecting.isAvoided(.tls, silent) == false, "given up before its time was over")
+            // The domain decides whose certificate is expected, not the address.
+            let error = try await connecting.error(
+                ServerTarget(host: "other.example.org", port: alive.port, transport: .tls))
+            guard case .tls(.nameMismatch(expected: "other.example.org", _)) = error.code else {
+                Issue.record("\(error)")
+                return
+            }
+            try await connecting.loop.call { element.transports.close() }
+        }
+    }
+
     @Test func theOtherFamilyIsTriedWhenOneIsRefused() async throws {
         try await withConnecting { connecting in
             let alive = try await connecting.listen("::1")
