@@ -125,6 +125,23 @@ struct SimulatedHoldTests {
         talk.simulation.expectClean(within: .seconds(70))
     }
 
+    @Test func connectionBreaksDuringAHold() throws {
+        let talk = try Talk(transports: [.tcp, .udp])
+        talk.simulation.loses = { message, _ in message.method == .invite }
+        talk.simulation.act(talk.alice) { $0.hold(talk.call.handle, at: $1) }
+        talk.simulation.run(for: .seconds(1))
+        talk.simulation.breakConnection(of: talk.alice)
+        #expect(talk.call.events.last?.hasPrefix("changeFailed hold: ") == true)
+        talk.simulation.loses = { _, _ in false }
+        talk.simulation.run(for: .seconds(40))
+        #expect(talk.call.termination == nil && talk.alice.agent.registrationState == .registered)
+        talk.simulation.act(talk.alice) { $0.hold(talk.call.handle, at: $1) }
+        talk.simulation.run(for: .seconds(1))
+        #expect(talk.call.events.last == "hold true false" && talk.other.events.last == "hold false true")
+        talk.simulation.hangUp(talk.alice, talk.call)
+        talk.simulation.expectClean()
+    }
+
     @Test func lostAcksOfAChangeEndTheCallInTheEnd() throws {
         let talk = try Talk()
         talk.simulation.loses = { message, _ in message.method == .ack }
