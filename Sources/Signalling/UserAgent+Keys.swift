@@ -10,10 +10,9 @@ extension UserAgent {
     ///
     /// - Parameter keys: of `0`–`9`, `*`, `#`, `A`–`D`; checked by the caller.
     public mutating func sendKeys(_ keys: String, in handle: CallHandle, at now: MonotonicTime) {
-        guard let call = calls[handle], call.isAnswered,
-            call.waiting.count + keys.count <= InDialogRequest.maximumWaiting
-        else {
-            let phrase = calls[handle]?.isAnswered ?? false ? "too many keys wait already" : "the call is not answered"
+        guard let call = calls[handle], call.phase != .closing else { return }
+        guard call.isAnswered, call.waiting.count + keys.count <= InDialogRequest.maximumWaiting else {
+            let phrase = call.isAnswered ? "too many keys wait already" : "the call is not answered"
             emit(.call(handle, .keysFailed(CallTermination(.failed, isLocal: true, phrase: phrase))))
             return
         }
@@ -29,6 +28,7 @@ extension UserAgent {
 
     /// A key was taken or refused. After a refusal the others need not be tried.
     mutating func receiveInfoOutcome(_ outcome: RequestOutcome, of handle: CallHandle) {
+        guard let call = calls[handle], call.phase != .closing else { return }
         guard outcome.isSuccess else {
             calls[handle]?.waiting.removeAll { $0.method == .info }
             emit(
@@ -37,7 +37,7 @@ extension UserAgent {
                     .keysFailed(CallTermination(status: outcome.status, phrase: outcome.phrase, hasRung: false))))
             return
         }
-        if calls[handle]?.waiting.contains(where: { $0.method == .info }) == false { emit(.call(handle, .keysSent)) }
+        if !call.waiting.contains(where: { $0.method == .info }) { emit(.call(handle, .keysSent)) }
     }
 
     /// What an INFO of the other side says: a key, nothing, or something that nobody here understands.

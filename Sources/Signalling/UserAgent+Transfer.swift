@@ -162,6 +162,8 @@ extension UserAgent {
     private mutating func failTransfer(
         of handle: CallHandle, _ reason: CallEndReason, _ phrase: String, isLocal: Bool = true
     ) {
+        // Of a call that is over nothing more is told.
+        guard let call = calls[handle], call.phase != .closing else { return }
         if !isLocal || reason == .timeout { calls[handle]?.transfer = nil }
         emit(.call(handle, .transferFailed(CallTermination(reason, isLocal: isLocal, phrase: phrase))))
     }
