@@ -5,7 +5,10 @@ import SinchEnvironment
 import Signalling
 import Token
 
-// Sequences of messages, separated by two NULs, which no message holds. A piece such as `t1500` lets 1.5 s pass.
+// Sequences of messages, separated by two NULs, which no message holds. Other pieces stand for what random bytes would
+// never make: `t1500` lets 1.5 s pass, `r200` answers the last request, with what follows as further lines and body, and
+// `d` and a message is that message with `$I`, `$T` and `$B` in it replaced by the Call-ID, our tag and the branch that
+// were last sent.
 
 /// A user agent with a registration and calls.
 @Sendable func fuzzUserAgent(_ bytes: [UInt8]) throws {
@@ -16,11 +19,13 @@ import Token
         random: .seeded(5))
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
     var calls: [CallHandle] = []
+    var sent = LastSent()
     func drain(_ agent: inout UserAgent, registering: Bool = false) throws {
         var answers: [SIPMessage] = []
         while let action = agent.nextAction() {
             if case .transmit(let message, _) = action {
                 try check(message)
+                sent.note(message)
                 if registering, message.method == .register {
                     answers.append(message.response(status: 200, toTag: "r"))
                 }
@@ -51,7 +56,7 @@ import Token
             }
         } else if piece == [UInt8(ascii: "a")], let call = calls.popLast() {
             agent.answer(call, media: media, at: now)
-        } else if let message = try? SIPMessage.parse(piece) {
+        } else if let message = try? SIPMessage.parse(sent.completed(piece)) {
             agent.receive(message, from: flow, at: now)
         }
         try drain(&agent)
@@ -69,9 +74,12 @@ import Token
     configuration.realm = "example.org"
     var core = EnvironmentCore(configuration: configuration, random: .seeded(7))
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    var sent = LastSent()
     func drain(_ core: inout EnvironmentCore) throws {
         while let action = core.nextAction() {
-            if case .send(let message, _) = action { try check(message) }
+            guard case .send(let message, _) = action else { continue }
+            try check(message)
+            sent.note(message)
         }
     }
     let flows = [UInt16(40_001), 40_002].map {
@@ -104,7 +112,7 @@ import Token
             if let next = core.nextTimeout, next <= now { throw Finding(description: "a timeout is due again at once") }
         } else if let side = piece.first {
             // The first byte says from whom.
-            let message = [UInt8](piece.dropFirst())
+            let message = sent.completed([UInt8](piece.dropFirst()))
             let flow = flows[Int(side & 1)]
             do throws(SIPParseError) {
                 core.receive(try SIPMessage.parse(message), from: flow, at: now, unixTime: started)
@@ -113,6 +121,57 @@ import Token
             }
         }
         try drain(&core)
+    }
+}
+
+/// What a peer knows of what was sent to it.
+private struct LastSent {
+    private var request: SIPMessage?
+    private var callID = ""
+    private var tag = ""
+    private var branch = ""
+
+    mutating func note(_ message: SIPMessage) {
+        if message.isRequest, message.method != .ack { request = message }
+        callID = message.callID ?? callID
+        tag = (message.isRequest ? message.from?.tag : message.to?.tag) ?? tag
+        branch = message.topVia?.branch ?? branch
+    }
+
+    /// The message that a piece stands for.
+    func completed(_ piece: [UInt8]) -> [UInt8] {
+        switch piece.first {
+        case UInt8(ascii: "r"):
+            guard piece.count >= 4, let status = Int(String(decoding: piece[1...3], as: UTF8.self)),
+                let response = request?.response(status: status, toTag: "peer"), let printed = try? response.encoded()
+            else { return piece }
+            // Without the Content-Length that the printer adds: what follows brings lines, an empty one, and a body.
+            let end = "Content-Length: 0\r\n\r\n".utf8.count
+            return printed.dropLast(end) + (piece.count > 4 ? [UInt8](piece[4...]) : Array("\r\n".utf8))
+        case UInt8(ascii: "d"):
+            var result: [UInt8] = []
+            for byte in piece.dropFirst() {
+                guard result.last == UInt8(ascii: "$") else {
+                    result.append(byte)
+                    continue
+                }
+                let text: String? =
+                    switch byte {
+                    case UInt8(ascii: "I"): callID
+                    case UInt8(ascii: "T"): tag
+                    case UInt8(ascii: "B"): branch
+                    default: nil
+                    }
+                if let text {
+                    result.removeLast()
+                    result += text.utf8
+                } else {
+                    result.append(byte)
+                }
+            }
+            return result
+        default: return piece
+        }
     }
 }
 
