@@ -51,11 +51,13 @@ public final class MediaStream: @unchecked Sendable {
         public var inactivityTimeout: Duration
         /// Whether the stream begins muted.
         public var isMuted: Bool
+        /// Whether plain RTP may leave this machine.
+        public var leavesMachine: Bool
 
         /// Creates settings.
         public init(
             audio: NegotiatedAudio, phase: Phase = .talking, opusBitrate: Int = 32_000, opusComplexity: Int = 5,
-            inactivityTimeout: Duration = .seconds(30), isMuted: Bool = false
+            inactivityTimeout: Duration = .seconds(30), isMuted: Bool = false, leavesMachine: Bool = false
         ) {
             self.audio = audio
             self.phase = phase
@@ -63,6 +65,7 @@ public final class MediaStream: @unchecked Sendable {
             self.opusComplexity = opusComplexity
             self.inactivityTimeout = inactivityTimeout
             self.isMuted = isMuted
+            self.leavesMachine = leavesMachine
         }
     }
 
@@ -123,7 +126,7 @@ public final class MediaStream: @unchecked Sendable {
             audio: settings.audio, sink: sink,
             blockSamples: sink.writableFrames == nil ? AudioFormat.packetFrames : AudioFormat.blockFrames)
         control = ControlChannel(ssrc: outbound.sender.ssrc)
-        peer = PeerAddress(settings.audio)
+        peer = PeerAddress(settings.audio, leavesMachine: settings.leavesMachine)
         buffer = .allocate(capacity: 2_048)
         buffer.initialize(repeating: 0)
         silence = .allocate(capacity: AudioFormat.blockFrames)

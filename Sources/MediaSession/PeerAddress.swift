@@ -9,7 +9,8 @@ import SDP
 /// packet fixes it, and from then on nothing moves it but the named address itself or a new negotiation. So a third
 /// address can neither inject sound nor draw the stream to itself.
 ///
-/// Plain RTP goes to loopback addresses only, whatever the layers above decided: there is nothing to send to otherwise.
+/// Plain RTP goes to loopback addresses only, unless it was configured to leave the machine: otherwise there is nothing
+/// to send to, whatever the layers above decided.
 /// The same holds for a peer on hold, which names `0.0.0.0`, `::` or a name under `.invalid`.
 struct PeerAddress {
     /// Where RTP goes; nil when it must not go anywhere.
@@ -23,16 +24,18 @@ struct PeerAddress {
     private var isMuxed = false
     private var namedMedia: SocketAddress?
     private var namedControl: SocketAddress?
+    private let leavesMachine: Bool
 
-    init(_ audio: NegotiatedAudio) {
+    init(_ audio: NegotiatedAudio, leavesMachine: Bool = false) {
+        self.leavesMachine = leavesMachine
         update(to: audio)
     }
 
     /// Follows a new negotiation. Where it names the same address as before, what was learnt stays.
     mutating func update(to audio: NegotiatedAudio) {
-        let media = Self.usable(host: audio.remoteAddress, port: audio.remoteRTPPort)
+        let media = usable(host: audio.remoteAddress, port: audio.remoteRTPPort)
         // A peer that takes no RTP is on hold and gets no RTCP either.
-        let control = media == nil ? nil : Self.usable(host: audio.remoteRTCPAddress, port: audio.remoteRTCPPort)
+        let control = media == nil ? nil : usable(host: audio.remoteRTCPAddress, port: audio.remoteRTCPPort)
         if media != namedMedia {
             namedMedia = media
             rtp = media
@@ -46,9 +49,9 @@ struct PeerAddress {
         isMuxed = audio.rtcpMux
     }
 
-    private static func usable(host: String, port: UInt16) -> SocketAddress? {
+    private func usable(host: String, port: UInt16) -> SocketAddress? {
         guard port != 0, let address = try? SocketAddress(TransportAddress(host: host, port: port)),
-            address.isLoopback
+            leavesMachine || address.isLoopback
         else { return nil }
         return address
     }

@@ -102,7 +102,7 @@ extension ClientCore {
         let settings = MediaStream.Settings(
             audio: audio, phase: phase, opusBitrate: configuration.opusBitrate,
             opusComplexity: configuration.opusComplexity, inactivityTimeout: configuration.inactivityTimeout,
-            isMuted: isMuted || session.isMuted)
+            isMuted: isMuted || session.isMuted, leavesMachine: configuration.mediaSecurity == .none)
         let capture = session.options.capture ?? configuration.capture
         let playback = session.options.playback ?? configuration.playback
         let recording = session.options.recording

@@ -95,7 +95,7 @@ struct IncomingRequestTests {
         var lone = LoneAgent()
         var request = lone.request(long, body: LoneAgent.offer)
         request.topVia?.branch = branch
-        #expect(statuses(try lone.receive(request)) == [405])
+        #expect(statuses(try lone.receive(request)) == [501])
         // The method in CSeq only.
         request = lone.request(.invite, body: LoneAgent.offer)
         request.topVia?.branch = branch

@@ -84,7 +84,9 @@ extension NetworkTests {
                 }
                 #expect(await events.next() == .open)
                 server.program.signal(SIGKILL)
-                #expect(await events.next() == .closed(.tls(.truncated)))
+                // A FIN without the farewell, or a reset when something of ours was still unread there.
+                let end = await events.next()
+                #expect(end == .closed(.tls(.truncated)) || end == .closed(.reset), "\(String(describing: end))")
             }
         }
 
