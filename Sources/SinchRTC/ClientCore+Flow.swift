@@ -191,7 +191,7 @@ extension ClientCore {
         if error.code == .insecureTransport {
             refuse(
                 SinchError(
-                    .tls, error.message, hint: "use transport tls or wss, or authentication digest; only this machine may be reached without TLS",
+                    .tls, error.message, hint: "use transport tls or wss, or authentication digest; without TLS only this machine is reached",
                     step: "registering"))
         } else {
             agent.flowNotOpened(reason: error.message, at: loop.now)

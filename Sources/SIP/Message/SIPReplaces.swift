@@ -30,10 +30,12 @@ public struct SIPReplaces: Hashable, Sendable, CustomStringConvertible {
         var range = scanner.take(until: UInt8(ascii: ";"))
         while let last = range.last, scanner.bytes[last].isBlank { range.removeLast() }
         var parameters = SIPParameters()
-        guard SIPMessage.isCallID(range, scanner.bytes.span), parameters.parseHeaderParameters(&scanner), scanner.isAtEnd,
+        guard SIPMessage.isCallID(range, scanner.bytes.span), parameters.parseHeaderParameters(&scanner),
+            scanner.isAtEnd,
             let toTag = Self.only("to-tag", parameters), let fromTag = Self.only("from-tag", parameters)
         else { return nil }
-        self.init(callID: scanner.text(range), toTag: toTag, fromTag: fromTag, isEarlyOnly: parameters.contains("early-only"))
+        self.init(
+            callID: scanner.text(range), toTag: toTag, fromTag: fromTag, isEarlyOnly: parameters.contains("early-only"))
     }
 
     private static func only(_ name: String, _ parameters: SIPParameters) -> String? {
