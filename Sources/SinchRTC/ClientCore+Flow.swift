@@ -191,7 +191,8 @@ extension ClientCore {
         if error.code == .insecureTransport {
             refuse(
                 SinchError(
-                    .tls, error.message, hint: "use transport tls or wss, or authentication digest; without TLS only this machine is reached",
+                    .tls, error.message,
+                    hint: "use transport tls or wss; without TLS, a token stays on this machine",
                     step: "registering"))
         } else {
             agent.flowNotOpened(reason: error.message, at: loop.now)
