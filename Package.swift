@@ -34,7 +34,8 @@ let package = Package(
         .target(name: "SIP", dependencies: ["Crypto", "DNS", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
         .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
-        .target(name: "STUN", swiftSettings: core),
+        .target(name: "STUN", dependencies: ["Crypto"], swiftSettings: core),
+        .target(name: "ICE", dependencies: ["Crypto", "Primitives", "STUN"], swiftSettings: core),
         .target(name: "WebSocket", dependencies: ["Crypto"], swiftSettings: core),
 
         // What touches the machine.
@@ -109,7 +110,8 @@ let package = Package(
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
         .testTarget(name: "SDPTests", dependencies: ["SDP"]),
         .testTarget(name: "RTPTests", dependencies: ["Primitives", "RTP"]),
-        .testTarget(name: "STUNTests", dependencies: ["Primitives", "STUN"]),
+        .testTarget(name: "STUNTests", dependencies: ["Crypto", "Primitives", "STUN"]),
+        .testTarget(name: "ICETests", dependencies: ["ICE", "Primitives", "STUN"]),
         .testTarget(name: "WebSocketTests", dependencies: ["Crypto", "WebSocket"]),
         .target(
             name: "TestCertificates", dependencies: ["COpenSSL"], path: "Tests/TestCertificates",

@@ -42,6 +42,13 @@ public func hmacSHA256(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
     authenticationCode(key: key, message) ?? unmatchable(length: 32)
 }
 
+/// The HMAC-SHA-1 of `message` under `key` (RFC 2104): 20 bytes. Only for protocols that demand it, such as STUN.
+///
+/// Where the machine's policy forbids it the result is random, so that it matches nothing.
+public func hmacSHA1(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
+    authenticationCode(key: key, message, .sha1) ?? unmatchable(length: 20)
+}
+
 /// Whether OpenSSL computes SHA-256 and HMAC. False only where its configuration (`OPENSSL_CONF`) loads no usable provider.
 public let sha256IsAvailable: Bool =
     digest([], .sha256) != nil && authenticationCode(key: [1], []) != nil
@@ -87,8 +94,10 @@ private func digest(_ message: [UInt8], _ algorithm: Algorithm) -> [UInt8]? {
     return Array(output.prefix(algorithm.length))
 }
 
-/// One HMAC-SHA-256 in one call; nil when OpenSSL refuses.
-private func authenticationCode(key: [UInt8], _ message: [UInt8]) -> [UInt8]? {
+/// One HMAC in one call; nil when OpenSSL refuses.
+private func authenticationCode(
+    key: [UInt8], _ message: [UInt8], _ algorithm: Algorithm = .sha256
+) -> [UInt8]? {
     // HMAC pads keys with zeros (RFC 2104, section 2), so one zero byte stands for the empty key, for which an empty
     // array may hand OpenSSL a null pointer: it would take that as "the previous key".
     let key = key.isEmpty ? [0] : key
@@ -97,11 +106,12 @@ private func authenticationCode(key: [UInt8], _ message: [UInt8]) -> [UInt8]? {
     var written: UInt32 = 0
     let result = unsafe key.withUnsafeBufferPointer { key in
         unsafe message.withUnsafeBufferPointer { input in
-            unsafe HMAC(EVP_sha256(), key.baseAddress, keyLength, input.baseAddress, input.count, &output, &written)
+            unsafe HMAC(
+                algorithm.implementation, key.baseAddress, keyLength, input.baseAddress, input.count, &output, &written)
         }
     }
-    guard unsafe result != nil, written == 32 else { return nil }
-    return Array(output.prefix(32))
+    guard unsafe result != nil, Int(written) == algorithm.length else { return nil }
+    return Array(output.prefix(algorithm.length))
 }
 
 /// Random bytes in the place of a digest that could not be computed. A fixed value would make two failures equal: an

@@ -19,6 +19,34 @@ public struct STUNAttribute: Hashable, Sendable {
         public static let unknownAttributes = Kind(rawValue: 0x000A)
         /// The address, disguised from meddling NATs.
         public static let xorMappedAddress = Kind(rawValue: 0x0020)
+        /// The domain of long-term credentials.
+        public static let realm = Kind(rawValue: 0x0014)
+        /// What the server wants to see again in authenticated requests.
+        public static let nonce = Kind(rawValue: 0x0015)
+        /// TURN: the channel to be bound.
+        public static let channelNumber = Kind(rawValue: 0x000C)
+        /// TURN: for how long, in seconds.
+        public static let lifetime = Kind(rawValue: 0x000D)
+        /// TURN: the other end of what is relayed.
+        public static let xorPeerAddress = Kind(rawValue: 0x0012)
+        /// TURN: what is relayed.
+        public static let data = Kind(rawValue: 0x0013)
+        /// TURN: where others reach the client.
+        public static let xorRelayedAddress = Kind(rawValue: 0x0016)
+        /// TURN: IPv4 or IPv6.
+        public static let requestedAddressFamily = Kind(rawValue: 0x0017)
+        /// TURN: the transport between the server and the peer.
+        public static let requestedTransport = Kind(rawValue: 0x0019)
+        /// ICE: the priority of a peer-reflexive candidate that the check may find.
+        public static let priority = Kind(rawValue: 0x0024)
+        /// ICE: the pair is the one to be used.
+        public static let useCandidate = Kind(rawValue: 0x0025)
+        /// ICE: the sender is controlled; a number settles conflicts.
+        public static let iceControlled = Kind(rawValue: 0x8029)
+        /// ICE: the sender is controlling; a number settles conflicts.
+        public static let iceControlling = Kind(rawValue: 0x802A)
+        /// Another server to go to.
+        public static let alternateServer = Kind(rawValue: 0x8023)
         /// What program sent this.
         public static let software = Kind(rawValue: 0x8022)
         /// A checksum of the message, which tells STUN from other protocols.
@@ -42,6 +70,33 @@ public struct STUNAttribute: Hashable, Sendable {
     /// XOR-MAPPED-ADDRESS of an address in an answer to `transaction`.
     public static func xorMappedAddress(_ address: STUNAddress, transaction: STUNTransactionID) -> STUNAttribute {
         STUNAttribute(.xorMappedAddress, address.encoded(transaction: transaction))
+    }
+
+    /// An address attribute of another kind, disguised as XOR-MAPPED-ADDRESS is.
+    public static func address(
+        _ kind: Kind, _ address: STUNAddress, transaction: STUNTransactionID
+    ) -> STUNAttribute {
+        STUNAttribute(kind, address.encoded(transaction: transaction))
+    }
+
+    /// A number of four bytes: PRIORITY, LIFETIME.
+    public static func number(_ kind: Kind, _ value: UInt32) -> STUNAttribute {
+        var bytes: [UInt8] = []
+        bytes.appendBigEndian(value)
+        return STUNAttribute(kind, bytes)
+    }
+
+    /// A number of eight bytes: the tie-breaker of ICE.
+    public static func longNumber(_ kind: Kind, _ value: UInt64) -> STUNAttribute {
+        STUNAttribute(kind, (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) })
+    }
+
+    /// The value as a number of four bytes; nil for another length.
+    public var number: UInt32? { value.count == 4 ? value.bigEndian32(at: 0) : nil }
+
+    /// The value as a number of eight bytes; nil for another length.
+    public var longNumber: UInt64? {
+        value.count == 8 ? value.reduce(0) { $0 << 8 | UInt64($1) } : nil
     }
 
     /// ERROR-CODE with a reason of at most 127 bytes (RFC 8489, section 14.8).

@@ -56,6 +56,18 @@ public struct STUNMessage: Hashable, Sendable {
         return first(.mappedAddress).flatMap { STUNAddress($0.value, transaction: nil) }
     }
 
+    /// An address attribute of any kind.
+    public func address(_ kind: STUNAttribute.Kind) -> STUNAddress? {
+        first(kind).flatMap { STUNAddress($0.value, transaction: transaction) }
+    }
+
+    /// The number in ERROR-CODE, 300…699; nil when there is none that is one (RFC 8489, section 14.8).
+    public var errorCode: Int? {
+        guard let value = first(.errorCode)?.value, value.count >= 4 else { return nil }
+        let (hundreds, rest) = (Int(value[2] & 7), Int(value[3]))
+        return (3...6).contains(hundreds) && rest < 100 ? hundreds * 100 + rest : nil
+    }
+
     /// Class and method in the 14 bits where they are interleaved (RFC 8489, section 5).
     var typeField: UInt16 {
         let (code, method) = (messageClass.rawValue, method)
