@@ -61,7 +61,7 @@ struct TokenProvider: Sendable {
             applicationKey = key
         } else if case .fixed(let token) = source, let parsed = try? RegistrationToken.parse(token) {
             applicationKey = parsed.applicationKey
-        } else if let file = try? EnvironmentFile.running(environmentPath) {
+        } else if profile.usesEmbeddedEnvironment, let file = try? EnvironmentFile.running(environmentPath) {
             applicationKey = file.applicationKey
         } else {
             applicationKey = "unknown"

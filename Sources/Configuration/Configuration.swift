@@ -71,9 +71,11 @@ public struct Configuration: Sendable, Equatable {
         var findings = document?.findings ?? []
         if document == nil, paths.isConfigFileExplicit, paths.configFile != "/dev/null" {
             findings.append(
+                // Who names a file wants what is in it: going on with the defaults would call somewhere else.
                 Finding(
-                    .warning, .unreadable, "\(paths.configFile), named by SINCHCTL_CONFIG, does not exist",
-                    hint: "the defaults apply; 'config init' writes a file there"))
+                    .error, .unreadable,
+                    "the configuration file \(paths.configFile), named by --config or SINCHCTL_CONFIG, does not exist",
+                    hint: "correct the name; 'config init' writes a file there"))
         }
         let (name, member) = try choose(
             named, environment["SINCHCTL_PROFILE"], document: document, configFile: paths.configFile,
@@ -114,7 +116,7 @@ public struct Configuration: Sendable, Equatable {
         // cause to report.
         if name == "default", names.isEmpty || !structureIsSound { return (name, nil) }
         guard structureIsSound else { return (name, nil) }
-        let origin = flag != nil ? " (--profile)" : variable != nil ? " (SINCHCTL_PROFILE)" : ""
+        let origin = flag != nil || variable != nil ? " (--profile or SINCHCTL_PROFILE)" : ""
         if names.isEmpty {
             let reason = document == nil ? "does not exist" : "has no profiles"
             throw ConfigurationError(

@@ -10,9 +10,9 @@ extension SinchError {
         let code: Code
         let hint: String
         switch failure.kind {
-        case .unreachable where cause?.isTLS ?? false:
-            code = .tls
-            hint = "without a trusted and fitting certificate nothing is sent"
+        case .unreachable where cause?.code == .tls(.truncated):
+            code = .network
+            hint = "check that the environment runs"
         case .unreachable where cause?.code == .nameNotFound:
             code = .nameNotFound
             hint = "check the environment's host name"
@@ -21,7 +21,7 @@ extension SinchError {
             hint = "check the environment's host, port and transport, the CA file and the clock of this machine"
         case .refused:
             code = .registrationRefused
-            hint = "check that the token is for this user and application, and the clock of this machine"
+            hint = "check that the token, or the secret or password, is for this user, and the clock of this machine"
         case .unreachable:
             code = .network
             hint = "check that the environment runs and that its host and port are right"
@@ -33,13 +33,6 @@ extension SinchError {
             hint = "the platform itself reports a problem; try again later"
         }
         self.init(code, failure.reason, hint: hint, step: "registering", sipStatus: failure.status)
-    }
-}
-
-extension NetworkError {
-    /// Whether a check of TLS failed.
-    fileprivate var isTLS: Bool {
-        if case .tls = code { true } else { false }
     }
 }
 

@@ -343,8 +343,8 @@ import Token
         #expect(scratch.refusal(["SINCHCTL_CONFIG": "/dev/null"]) == nil)
         let empty = try scratch.write(" \n", to: "empty")
         #expect(scratch.refusal(["SINCHCTL_CONFIG": empty]) == nil)
-        let missing = try scratch.load(["SINCHCTL_CONFIG": scratch.path + "/missing"])
-        #expect(missing.warnings.first?.message.contains("does not exist") == true)
+        let missing = try #require(scratch.refusal(["SINCHCTL_CONFIG": scratch.path + "/missing"]))
+        #expect(missing.message.contains("does not exist"))
         #expect(scratch.refusal(["SINCHCTL_CONFIG": scratch.path + "/empty/below"])?.code == .unreadable)
     }
 

@@ -73,7 +73,9 @@ extension CommandTable {
             CommandExample("sinchctl wait --for incoming && sinchctl answer", "answer the next call"),
             CommandExample("sinchctl answer --as bob --play hello.wav", "answer with a file"),
         ],
-        exitCodes: [.unreachable, .noSuchUser, .mediaFailed, .canceled, .timeout]
+        exitCodes: [
+            .unreachable, .noSuchUser, .mediaFailed, .canceled, .dataUnusable, .inputMissing, .cannotCreate, .timeout,
+        ]
     )
 
     private static let hangup = Command(

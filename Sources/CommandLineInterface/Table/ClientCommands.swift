@@ -60,7 +60,9 @@ extension CommandTable {
         examples: [
             CommandExample("sinchctl register --user alice --json", "does alice's registration work, and how fast")
         ],
-        exitCodes: [.unreachable, .registrationRefused, .configuration, .tls, .network, .timeout]
+        exitCodes: [
+            .unreachable, .registrationRefused, .configuration, .tls, .network, .dataUnusable, .inputMissing, .timeout,
+        ]
     )
 
     private static let terminate = Command(

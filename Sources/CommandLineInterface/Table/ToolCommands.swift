@@ -119,7 +119,7 @@ extension CommandTable {
             ),
             Command(
                 name: "status",
-                summary: "show whether it runs, where, and who is registered",
+                summary: "show whether it runs, and where",
                 examples: [CommandExample("sinchctl environment status --json", "for a script")],
                 exitCodes: [.unreachable]
             ),
