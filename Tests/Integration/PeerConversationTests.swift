@@ -11,7 +11,8 @@ struct PeerConversationTests {
             try await PeerServer.with(world) { server in
                 try world.configure(server.configuration(transport: "udp"))
                 try writeFile(world.root + "/tone.wav", Sound.wav(Sound.tone(700, seconds: 40)))
-                try await world.start("alice", "--capture", "tone:440", "--accept-transfers")
+                try await world.start(
+                    "alice", "--capture", "tone:440", "--record", "calls.wav", "--accept-transfers")
                 var options = Baresip.Options()
                 options.answersItself = true
                 let bob = try await Baresip.start(
@@ -116,6 +117,82 @@ struct PeerConversationTests {
             } catch {
                 await carol.stop()
                 throw error
+            }
+        }
+    }
+
+    @Test func baresipTransfersUsToAnother() async throws {
+        try await with { world, server, bob in
+            let melody = Sound.melody(seconds: 20)
+            try writeFile(world.root + "/carol.wav", Sound.wav(melody))
+            var options = Baresip.Options()
+            options.answersItself = true
+            let carol = try await Baresip.start(
+                user: "carol", at: server, playing: world.root + "/carol.wav", in: world, options: options)
+            do {
+                let call = try world.begin(["call", "bob", "--as", "alice", "--json"])
+                try await world.must("wait", "--as", "alice", "--for", "established", "--timeout", "10")
+                try await bob.event("CALL_ESTABLISHED")
+                bob.command("transfer", "sip:carol@\(server.domain)")
+                try await carol.line(containing: "Call established: sip:alice@")
+                #expect(await call.end().exit == 0)
+                #expect(
+                    try await world.eventually {
+                        try await world.calls("alice").first { $0["state"]?.string == "established" }?["remote"]?.string
+                            == "carol"
+                    })
+                let calls = try await world.calls("alice")
+                let new = try #require(calls.first { $0["remote"]?.string == "carol" })
+                let old = try #require(calls.first { $0["remote"]?.string == "bob" })
+                #expect(new["previous"]?.string == old["id"]?.string, "\(new)")
+                let path = try #require(new["recording"]?.string)
+                // Two seconds of carol: 48 kHz, 16 bits, two channels.
+                #expect(await world.eventually(within: .seconds(20)) { readBytes(path).count > 48_000 * 4 * 2 })
+                try await world.must("hangup", "--as", "alice")
+                try await carol.event("CALL_CLOSED")
+                let match = SignalMatch.compare(reference: melody, heard: try Sound.read(path)[1])
+                #expect(match.score > 0.7 && match.comparedSeconds > 0.9, "\(match)")
+                await carol.stop()
+            } catch {
+                await carol.stop()
+                throw error
+            }
+        }
+    }
+
+    /// While linphonec holds a call it may play music, so that there is no silence to listen for; its sound returns.
+    @Test(arguments: ["tcp", "tls"])
+    func linphoneHoldsAndResumes(_ transport: String) async throws {
+        try await Scratch.with { world in
+            try await PeerServer.with(world) { server in
+                try world.configure(server.configuration(transport: transport))
+                try writeFile(world.root + "/tone.wav", Sound.wav(Sound.tone(700, seconds: 40)))
+                let bob = try await Linphone.start(
+                    user: "bob", at: server, playing: world.root + "/tone.wav", in: world, transport: transport,
+                    caFile: server.caFile)
+                do {
+                    try await world.start("alice", "--capture", "tone:440")
+                    let call = try world.begin(["call", "bob", "--as", "alice", "--record", "alice.wav", "--json"])
+                    try await bob.line(containing: "incoming call from")
+                    bob.command("answer")
+                    try await world.must("wait", "--as", "alice", "--for", "established", "--timeout", "10")
+                    try await pass(1, of: "alice.wav", in: world)
+                    bob.command("pause")
+                    #expect(try await world.eventually { try await isHeld(world) })
+                    try await pass(1, of: "alice.wav", in: world)
+                    bob.command("resume")
+                    #expect(try await world.eventually { try await !isHeld(world) })
+                    try await pass(1.5, of: "alice.wav", in: world)
+                    bob.command("terminate")
+                    let end = await call.end()
+                    #expect(end.exit == 0, "\(end.errors)")
+                    let (levels, _) = Sound.loudness(try Sound.read(world.root + "/alice.wav")[1])
+                    #expect(levels.last ?? 0 > 1_000, "\(levels)")
+                    await bob.stop()
+                } catch {
+                    await bob.stop()
+                    throw error
+                }
             }
         }
     }
