@@ -2,8 +2,8 @@ import Agent
 import Configuration
 import Testing
 
-/// What callees do that phones seldom do, by sipp behind Kamailio: each scenario checks what it is sent, the test how the
-/// call ends for the caller.
+/// What the other side does that phones seldom do, by sipp behind Kamailio: each scenario checks what it is sent, the test
+/// how the call ends for our client.
 struct ScenarioCallTests {
     /// What a call must come to.
     struct Expectation: Sendable, CustomTestStringConvertible {
@@ -107,6 +107,39 @@ struct ScenarioCallTests {
             } catch {
                 await carol.stop()
                 throw error
+            }
+        }
+    }
+
+    /// carol calls alice: an answered call without an offer, and many that are given up as soon as they ring.
+    @Test(arguments: ["call-without-offer", "call-and-cancel"])
+    func carolCalls(_ scenario: String) async throws {
+        try await Scratch.with { world in
+            try await PeerServer.with(world) { server in
+                try world.configure(server.configuration(transport: "udp"))
+                let isCanceled = scenario == "call-and-cancel"
+                if isCanceled {
+                    try await world.start("alice")
+                } else {
+                    try await world.start("alice", "--auto-answer", "--capture", "tone:440")
+                }
+                let count = isCanceled ? 20 : 1
+                let carol = try await SIPpPhone.start(scenario, user: "carol", calls: count, at: server, in: world)
+                do {
+                    try await carol.expectSuccess()
+                    try await world.must("wait", "--as", "alice", "--for", "ended", "--timeout", "5")
+                    #expect(try await world.status("alice")["calls"] == .array([]))
+                    let calls = try await world.calls("alice")
+                    #expect(calls.count == count)
+                    let call = try #require(calls.first)
+                    #expect(call["remote"]?.string == "carol" && call["direction"]?.string == "incoming", "\(call)")
+                    #expect(call["end"]?["cause"]?.string == (isCanceled ? "canceled" : "hungUp"), "\(call)")
+                    #expect(call["end"]?["isLocal"]?.bool == false, "\(call)")
+                    #expect((call["times"]?["established"] != nil) == !isCanceled, "\(call)")
+                } catch {
+                    await carol.stop()
+                    throw error
+                }
             }
         }
     }

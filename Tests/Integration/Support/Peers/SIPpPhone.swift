@@ -12,18 +12,19 @@ final class SIPpPhone: Sendable {
     private let errorFile: String
     private let hasEnded = Atomic(false)
 
-    /// Registers a phone's user from a port of its own, and then waits there for one call.
+    /// Registers a phone's user from a port of its own, and then makes calls from there, or waits for them.
     static func start(
-        _ scenario: String, user: String, at server: SIPServer, in world: Scratch
+        _ scenario: String, user: String, calls: Int = 1, at server: SIPServer, in world: Scratch
     ) async throws -> SIPpPhone {
         let port = try freePort()
         let credentials = ["-au", user, "-ap", server.password(of: user)]
         let proxy = "\(server.host):\(server.port("udp"))"
-        func phone(_ scenario: String, _ more: [String]) throws -> SIPpPhone {
-            try SIPpPhone(scenario, user: user, domain: server.domain, port: port, in: world, more + [proxy])
+        func phone(_ scenario: String, _ calls: Int, _ more: [String]) throws -> SIPpPhone {
+            try SIPpPhone(
+                scenario, user: user, domain: server.domain, port: port, calls: calls, in: world, more + [proxy])
         }
-        try await phone("register", credentials).expectSuccess()
-        return try phone(scenario, [])
+        try await phone("register", 1, credentials).expectSuccess()
+        return try phone(scenario, calls, [])
     }
 
     /// Waits for clients with no server in between: each Call-ID is a call of the scenario, and so many are expected.
