@@ -155,6 +155,6 @@ let package = Package(
             dependencies: [
                 "Agent", "Audio", "CSys", "Configuration", "Crypto", "Network", "Primitives", "SIP", "Token",
                 "sinchctl",
-            ]),
+            ], exclude: ["Scenarios"]),
     ]
 )

@@ -138,7 +138,6 @@ public actor AgentService {
     }
 
     func received(_ call: SinchCall) {
-        call.delegate = delegate
         calls.append(call)
         // A call that takes the place of another one keeps its devices.
         var media = call.previousCall == nil ? SinchCallMedia() : call.media
@@ -297,6 +296,8 @@ private final class AgentDelegate: SinchClientDelegate, SinchCallClientDelegate,
     }
 
     func client(_ client: SinchCallClient, didReceiveIncomingCall call: SinchCall) {
+        // At once: the caller may give up before the service's turn comes.
+        call.delegate = self
         tell { $0.received(call) }
     }
 

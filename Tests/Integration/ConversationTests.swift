@@ -6,15 +6,6 @@ import Testing
 
 /// Hold, keys and transfer through the built program, judged by exit codes, events and recordings.
 struct ConversationTests {
-    /// Whether each fifth of a second is loud, and how often that changes.
-    private func loudness(_ samples: [Int16]) -> (levels: [Double], changes: Int) {
-        let levels = stride(from: 0.2, to: Double(samples.count) / 48_000 - 0.4, by: 0.2).map { time in
-            Sound.level(samples, from: time, to: time + 0.2)
-        }
-        let isLoud = levels.map { $0 > 1_000 }
-        return (levels, zip(isLoud, isLoud.dropFirst()).count { $0 != $1 })
-    }
-
     private func events(_ world: Scratch, _ user: String) async throws -> [JSONValue] {
         try await world.must("events", "--as", user, "--jsonl").output.split(separator: "\n").compactMap { line in
             try? JSONDecoder().decode(JSONValue.self, from: Data(line.utf8))
@@ -47,7 +38,7 @@ struct ConversationTests {
             #expect(await call.end().exit == 0)
             try await world.must("wait", "--as", "bob", "--for", "ended", "--timeout", "5")
             for (name, channel) in [("alice", 0), ("alice", 1), ("bob", 0), ("bob", 1)] {
-                let (levels, changes) = loudness(try Sound.read(world.root + "/\(name).wav")[channel])
+                let (levels, changes) = Sound.loudness(try Sound.read(world.root + "/\(name).wav")[channel])
                 #expect(changes == 2, "\(name) \(channel): \(levels)")
                 #expect(levels.first ?? 0 > 1_000 && levels.last ?? 0 > 1_000, "\(name) \(channel): \(levels)")
                 #expect(levels.filter { $0 < 20 }.count >= 5, "\(name) \(channel): \(levels)")

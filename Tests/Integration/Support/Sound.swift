@@ -76,6 +76,20 @@ enum Sound {
         return factor == 1 ? samples : samples.flatMap { [Int16](repeating: $0, count: factor) }
     }
 
+    /// An even tone.
+    static func tone(_ frequency: Double, seconds: Double) -> [Int16] {
+        (0..<Int(seconds * 48_000)).map { Int16(9_000 * sin(2 * .pi * frequency * Double($0) / 48_000)) }
+    }
+
+    /// How loud each fifth of a second is, and how often that changes between loud and silent.
+    static func loudness(_ samples: [Int16]) -> (levels: [Double], changes: Int) {
+        let levels = stride(from: 0.2, to: Double(samples.count) / 48_000 - 0.4, by: 0.2).map { time in
+            level(samples, from: time, to: time + 0.2)
+        }
+        let isLoud = levels.map { $0 > 1_000 }
+        return (levels, zip(isLoud, isLoud.dropFirst()).count { $0 != $1 })
+    }
+
     /// Root mean square of a part in seconds.
     static func level(_ samples: [Int16], from: Double = 0, to: Double = .infinity) -> Double {
         let begin = min(samples.count, Int(from * 48_000))

@@ -102,6 +102,12 @@ final class Baresip: Sendable {
                 + process.lines.untaken.filter { !$0.contains("bit/s") }.suffix(10).joined(separator: " | "))
     }
 
+    /// Waits for a line of its log.
+    @discardableResult
+    func line(containing text: String, within limit: Duration = .seconds(15)) async throws -> String {
+        try await process.line(containing: text, within: limit)
+    }
+
     /// What it heard in its last call; complete when the call is over.
     func heard() throws -> [Int16] {
         guard let file = Scratch.files(under: directory).filter({ $0.hasSuffix("-dec.wav") }).max() else {

@@ -1,6 +1,7 @@
 import CSys
 import Dispatch
 import Glibc
+import Synchronization
 
 /// A program beside ours, spoken to through its standard input; what it prints arrives line by line.
 final class PeerProcess: Sendable {
@@ -9,6 +10,7 @@ final class PeerProcess: Sendable {
     private let pid: pid_t
     private let input: Int32
     private let hasEnded = DispatchSemaphore(value: 0)
+    private let isStopped = Atomic(false)
 
     /// Starts a program of a Debian package; a missing one is a failure that says how to get it.
     init(
@@ -82,8 +84,9 @@ final class PeerProcess: Sendable {
         throw TestFailure("\(name) did not say '\(text)' but: \(lines.untaken.suffix(20).joined(separator: " | "))")
     }
 
-    /// Ends the program: politely, and after five seconds for certain.
+    /// Ends the program: politely, and after five seconds for certain. Once is enough, more does no harm.
     func stop() async {
+        guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         kill(pid, SIGTERM)
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [self] in

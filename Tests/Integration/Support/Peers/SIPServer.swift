@@ -1,5 +1,6 @@
 import Configuration
 import Glibc
+import Synchronization
 
 /// A SIP server of the tests, as phones and our clients need to know it.
 protocol SIPServer: Sendable {
@@ -15,20 +16,30 @@ protocol SIPServer: Sendable {
     func configuration(transport: String) -> String
 }
 
-/// A TCP port of loopback that nobody had a moment ago.
+/// Ports that `freePort` has given away.
+private let portsGiven = Mutex<Set<UInt16>>([])
+
+/// A port of loopback that nobody had a moment ago, neither by TCP nor by UDP, and that the system gives to no connection:
+/// those of the ephemeral range may be taken before the program that is to have them has started.
 func freePort() throws -> UInt16 {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    guard descriptor >= 0 else { throw TestFailure("no socket") }
+    for _ in 0..<100 {
+        let port = UInt16.random(in: 10_000..<20_000)
+        guard portsGiven.withLock({ $0.insert(port).inserted }) else { continue }
+        if isFree(port, SOCK_STREAM), isFree(port, SOCK_DGRAM) { return port }
+    }
+    throw TestFailure("no free port")
+}
+
+private func isFree(_ port: UInt16, _ type: __socket_type) -> Bool {
+    let descriptor = socket(AF_INET, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
-    var address = loopback(port: 0)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+    var address = loopback(port: port)
+    return withUnsafePointer(to: &address) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+            bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
         }
     }
-    guard isBound else { throw TestFailure("no free port") }
-    return UInt16(bigEndian: address.sin_port)
 }
 
 /// Connects to a port of loopback that a program is about to open.
