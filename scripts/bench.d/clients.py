@@ -191,11 +191,15 @@ class Baresip:
         issued = self.call(user)
         said = b""
         self.control.settimeout(10)
-        while b"CALL_ESTABLISHED" not in said:
-            if b"CALL_CLOSED" in said:
-                raise RuntimeError(f"{self.user} could not call {user}: see {self.log}")
-            said += self.control.recv(65536)
-            answered = time.time()
+        try:
+            while b"CALL_ESTABLISHED" not in said:
+                piece = self.control.recv(65536)
+                answered = time.time()
+                said += piece
+                if not piece or b"CALL_CLOSED" in said:
+                    raise RuntimeError(f"{self.user} could not call {user}: {said.decode(errors='replace')}")
+        except TimeoutError:
+            raise RuntimeError(f"nobody answered {self.user} in 10 s: {said.decode(errors='replace')}") from None
         return issued, issued, answered
 
     def hang_up(self):
