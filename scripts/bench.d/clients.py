@@ -187,7 +187,7 @@ class Baresip:
         return self.command("dial", user)
 
     def timed_call(self, user):
-        """Returns when the command was issued, the same as the call's begin, and when the event of the answer arrived."""
+        """Returns when the command was issued, the same once more, and when the event of the answer arrived."""
         issued = self.call(user)
         said = b""
         self.control.settimeout(10)

@@ -153,14 +153,15 @@ def table(rows):
     lines = ["ms: median (least–most)".ljust(32) + "first call".rjust(40) + "further calls".rjust(40),
              " " * 32 + heads + heads]
     for first, further in zip(rows[::2], rows[1::2]):
-        lines.append(first["figure"].ljust(28) + first["transport"].ljust(4) + "".join(cells(first)) + "".join(cells(further)))
+        label = first["figure"].ljust(28) + first["transport"].ljust(4)
+        lines.append(label + "".join(cells(first)) + "".join(cells(further)))
     return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench transports", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=6, help="rounds; medians are shown (6)")
-    parser.add_argument("--calls", type=int, default=4, help="calls in each round, program and transport, two or more (4)")
+    parser.add_argument("--calls", type=int, default=4, help="calls in each round, program and transport (4)")
     parser.add_argument("--json", action="store_true", help="print all samples as JSON instead of a table")
     parser.add_argument("--sinchctl", default=os.path.join(ROOT, ".build/release/sinchctl"), help="the program")
     parser.add_argument("--baresip", default=shutil.which("baresip"), help="the other program")
