@@ -158,3 +158,18 @@ let package = Package(
             ], exclude: ["Scenarios"]),
     ]
 )
+
+// Tools for this repository's own work, built by scripts/fuzz and scripts/bench only: the fuzzer's driver needs libraries
+// that the toolchain hides, the benchmark replaces malloc.
+if Context.environment["SINCHCTL_TOOLS"] != nil {
+    package.targets += [
+        .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "fuzz", dependencies: ["CFuzzer", "FuzzTargets"], path: "Fuzz/Driver", swiftSettings: strict,
+            linkerSettings: [.linkedLibrary("stdc++")]),
+        .target(name: "CAllocations", path: "Benchmarks/CAllocations"),
+        .executableTarget(
+            name: "message-benchmark", dependencies: ["CAllocations", "SIP"], path: "Benchmarks/Messages",
+            swiftSettings: strict),
+    ]
+}

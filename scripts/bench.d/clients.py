@@ -1,9 +1,11 @@
 """The two programs that are compared, behind one interface.
 
 A client is one user at one server: `start` returns when the command was issued, `call` likewise; what follows is seen
-on the wire. The media settings are the same for both: Opus at 48 kHz mono in frames of 20 ms, 32 kb/s, complexity 5.
+on the wire. `timed_call` also returns what the program itself says of the call's set-up, for transports that cannot be
+watched. The media settings are the same for both: Opus at 48 kHz mono in frames of 20 ms, 32 kb/s, complexity 5.
 """
 
+import datetime
 import json
 import os
 import re
@@ -11,8 +13,6 @@ import signal
 import socket
 import subprocess
 import time
-
-import kamailio
 
 BITRATE = 32000
 COMPLEXITY = 5
@@ -28,7 +28,7 @@ class Sinchctl:
 
     name = "sinchctl"
 
-    def __init__(self, program, work, user, server, speech, answers):
+    def __init__(self, program, work, user, server, speech, answers, transport="udp"):
         self.program = program
         self.user = user
         self.pid = None
@@ -43,9 +43,11 @@ class Sinchctl:
         directory = os.path.join(work, "config", "sinchctl")
         os.makedirs(directory, mode=0o700, exist_ok=True)
         profile = {
-            "environmentHost": kamailio.DOMAIN, "outboundProxy": f"127.0.0.1:{server.port};transport=udp",
-            "applicationKey": kamailio.APPLICATION, "applicationSecret": kamailio.SECRET, "mediaSecurity": "none",
+            "environmentHost": server.domain, "outboundProxy": server.proxy(transport),
+            "applicationKey": server.application, "applicationSecret": server.secret, "mediaSecurity": "none",
         }
+        if server.ca_file:
+            profile["caFile"] = server.ca_file
         with os.fdopen(os.open(os.path.join(directory, "config.json"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
                        "w") as config:
             json.dump({"profiles": {"default": profile}}, config)
@@ -71,6 +73,13 @@ class Sinchctl:
         issued, _ = self.run("call", user, "--as", self.user, "--detach")
         return issued
 
+    def timed_call(self, user):
+        """Returns when the command was issued, when the call began, and when it was answered."""
+        issued, text = self.run("call", user, "--as", self.user, "--detach", "--json")
+        report = json.loads(text)
+        began = datetime.datetime.fromisoformat(report["times"]["started"]).timestamp()
+        return issued, began, began + report["delays"]["answered"] / 1000
+
     def hang_up(self):
         self.run("hangup", "--as", self.user, "--all")
 
@@ -85,7 +94,8 @@ class Baresip:
 
     name = "baresip"
 
-    def __init__(self, program, work, user, server, speech, answers, debian_modules=False):
+    def __init__(self, program, work, user, server, speech, answers, debian_modules=False,
+                 transport="udp"):
         self.program = program
         self.user = user
         self.process = None
@@ -101,6 +111,7 @@ class Baresip:
         modules = ["module " + name for name in ["opus.so", "aufile.so", "aubridge.so", *more]]
         modules += ["module_tmp uuid.so"] if debian_modules else []
         modules += ["module_app " + name for name in ["account.so", "menu.so", "ctrl_tcp.so", *applications]]
+        modules += [f"sip_cafile {server.ca_file}"] if server.ca_file else []
         self.write("config", f"""
             sip_listen 127.0.0.1:0
             net_interface 127.0.0.1
@@ -122,8 +133,8 @@ class Baresip:
             module_path {self.modules()}
             """ + "\n".join(modules))
         answer_mode = ";answermode=auto" if answers else ""
-        self.write("accounts", f'<sip:{user}@{kamailio.DOMAIN}>;auth_pass={kamailio.PASSWORD}'
-                   f';outbound="sip:127.0.0.1:{server.port};transport=udp"{answer_mode}')
+        self.write("accounts", f'<sip:{user}@{server.domain};transport={transport}>;auth_pass={server.password}'
+                   f';outbound="sip:{server.proxy(transport)}"{answer_mode}')
         self.write("contacts", "")
 
     @staticmethod
@@ -174,6 +185,22 @@ class Baresip:
     def call(self, user):
         self.drain()
         return self.command("dial", user)
+
+    def timed_call(self, user):
+        """Returns when the command was issued, the same once more, and when the event of the answer arrived."""
+        issued = self.call(user)
+        said = b""
+        self.control.settimeout(10)
+        try:
+            while b"CALL_ESTABLISHED" not in said:
+                piece = self.control.recv(65536)
+                answered = time.time()
+                said += piece
+                if not piece or b"CALL_CLOSED" in said:
+                    raise RuntimeError(f"{self.user} could not call {user}: {said.decode(errors='replace')}")
+        except TimeoutError:
+            raise RuntimeError(f"nobody answered {self.user} in 10 s: {said.decode(errors='replace')}") from None
+        return issued, issued, answered
 
     def hang_up(self):
         self.command("hangup")

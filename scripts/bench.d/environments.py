@@ -93,13 +93,21 @@ class Server:
 class Kamailio(Server):
     name = "Kamailio"
 
-    def __init__(self, work, memory=512):
+    password = "benchmark"  # of all phones
+
+    def __init__(self, work, memory=512, phones=()):
         self.state = tempfile.mkdtemp(prefix="node.", dir=work)
         self.address, self.port, self.tls_port, self.domain = f"127.99.{os.getpid() % 250}.7", 5060, 5061, "localhost"
         self.application, self.secret = APPLICATION, SECRET
         path = os.open(os.path.join(self.state, "applications"), os.O_WRONLY | os.O_CREAT, 0o600)
         with os.fdopen(path, "w") as file:
             file.write(f"{APPLICATION} {SECRET}\n")
+        path = os.open(os.path.join(self.state, "phones"), os.O_WRONLY | os.O_CREAT, 0o600)
+        with os.fdopen(path, "w") as file:
+            for user in phones:
+                proof = hashlib.md5(f"{user}:{self.domain}:{self.password}".encode()).hexdigest()
+                file.write(f"{user} {APPLICATION} {user} {proof}\n")
+        self.ca_file = os.path.join(self.state, "tls", "ca.pem")
         self.log = os.path.join(self.state, "log")
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
@@ -111,6 +119,11 @@ class Kamailio(Server):
                 return
             time.sleep(0.1)
         raise SystemExit(f"bench: Kamailio does not start: see {self.log}")
+
+    def proxy(self, transport):
+        """Where clients send to over a transport."""
+        port = {"udp": self.port, "tcp": self.port, "tls": self.tls_port, "wss": 5443}[transport]
+        return f"{self.address}:{port};transport={transport}"
 
     def control(self, *words):
         program = shutil.which("kamcmd", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -372,7 +385,7 @@ def memory_over_udp(server, work, options, results):
 
 
 def memory_over_tls(server, options, results):
-    context = ssl.create_default_context(cafile=os.path.join(server.state, "tls", "ca.pem"))
+    context = ssl.create_default_context(cafile=server.ca_file)
     shared, before, used = server.shared(), server.memory(), server.cpu()
     connections = []
     for index in range(options.connections):
@@ -440,4 +453,5 @@ def main():
         results.show()
 
 
-main()
+if __name__ == "__main__":
+    main()

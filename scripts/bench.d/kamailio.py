@@ -23,6 +23,8 @@ def free_udp_port():
 class Kamailio:
     """Runs until `stop`; its files and log are in `work`."""
 
+    domain, application, secret, password, ca_file = DOMAIN, APPLICATION, SECRET, PASSWORD, None
+
     def __init__(self, work):
         program = shutil.which("kamailio", path=os.environ.get("PATH", "") + ":/usr/sbin")
         if program is None:
@@ -60,6 +62,10 @@ class Kamailio:
         self.stop()
         with open(self.log, errors="replace") as log:
             raise SystemExit("bench: kamailio does not start:\n" + "".join(log.readlines()[-10:]))
+
+    def proxy(self, transport):
+        """Where clients send to over a transport; there is only UDP."""
+        return f"127.0.0.1:{self.port};transport={transport}"
 
     def stop(self):
         if self.process.poll() is None:
