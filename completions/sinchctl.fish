@@ -150,7 +150,7 @@ complete -c sinchctl -n '__fish_seen_subcommand_from config; and not __fish_seen
 
 complete -c sinchctl -n '__fish_seen_subcommand_from environment; and not __fish_seen_subcommand_from run start status stop' -a run -d 'run it in the foreground until interrupted'
 complete -c sinchctl -n '__fish_seen_subcommand_from environment; and not __fish_seen_subcommand_from run start status stop' -a start -d 'start it in the background'
-complete -c sinchctl -n '__fish_seen_subcommand_from environment; and not __fish_seen_subcommand_from run start status stop' -a status -d 'show whether it runs, where, and who is registered'
+complete -c sinchctl -n '__fish_seen_subcommand_from environment; and not __fish_seen_subcommand_from run start status stop' -a status -d 'show whether it runs, and where'
 complete -c sinchctl -n '__fish_seen_subcommand_from environment; and not __fish_seen_subcommand_from run start status stop' -a stop -d 'end it'
 
 complete -c sinchctl -n '__fish_seen_subcommand_from environment; and __fish_seen_subcommand_from run' -l bind -x -d 'the numeric address to listen on; other than loopback, it can be reached from the network'

@@ -46,7 +46,8 @@ public struct CallTermination: Error, Sendable, Equatable {
         self.reason = reason
         self.isLocal = isLocal
         self.sipStatus = sipStatus
-        self.phrase = phrase
+        // The other side chose the words, and they may end on a terminal.
+        self.phrase = phrase.withoutControls
     }
 
     /// What a final SIP response to an INVITE means (the one table of design.md, section 5).

@@ -186,7 +186,7 @@ extension UserAgent {
         if case .hold(let wanted) = change.purpose {
             if call.wantsHold == wanted {
                 calls[handle]?.wantsHold = call.isHeld
-                emit(.call(handle, .changeFailed("\(wanted ? "hold" : "resume"): \(phrase)")))
+                emit(.call(handle, .changeFailed("\(wanted ? "hold" : "resume"): \(phrase.withoutControls)")))
             } else {
                 confirmHold(of: handle, at: now)
             }

@@ -155,7 +155,8 @@ extension UserAgent {
 
     /// Sends a request within a call once more when the proxy of our own platform asks for credentials.
     ///
-    /// A challenge of the peer itself (401) never gets any, and no other realm than those of our registrar does.
+    /// A challenge of the peer itself (401) never gets any, a BYE never carries any, and no other realm than those of our
+    /// registrar gets one.
     private mutating func retryWithCredentials(
         _ response: SIPMessage, in id: TransactionID, of handle: CallHandle, at now: MonotonicTime
     ) -> Bool {
@@ -179,8 +180,9 @@ extension UserAgent {
     /// The request with a digest for the proxy that asked, and the dialog's next CSeq number; nil when it gets none.
     mutating func authorised(_ request: SIPMessage, after response: SIPMessage, of handle: CallHandle) -> SIPMessage? {
         let tag = request.to?.tag ?? ""
-        guard response.status == 407, isPathRegistered, !request.headers.contains("Proxy-Authorization"),
-            var dialog = calls[handle]?[remoteTag: tag]
+        // A BYE that nobody takes is over as well: no reason to give a digest to whoever asks for one.
+        guard response.status == 407, request.method != .bye, isPathRegistered,
+            !request.headers.contains("Proxy-Authorization"), var dialog = calls[handle]?[remoteTag: tag]
         else { return nil }
         // A 407 with a challenge of the peer in it is the peer's.
         var response = response

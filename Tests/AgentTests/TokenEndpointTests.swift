@@ -23,6 +23,7 @@ struct TokenEndpointTests {
 
     @Test func answersInEitherForm() async throws {
         let server = try await TokenServer.start()
+        defer { withExtendedLifetime(server) {} }
         let base = "http://127.0.0.1:\(server.port)"
         let json = try await endpoint(base + "/json?user={user}").token(for: "alice")
         #expect(json == Self.token)
@@ -46,6 +47,7 @@ struct TokenEndpointTests {
     ])
     func misbehaviourIsNamed(path: String, exit: ExitCode, text: String) async throws {
         let server = try await TokenServer.start()
+        defer { withExtendedLifetime(server) {} }
         let found = await failure(endpoint("http://127.0.0.1:\(server.port)\(path)?key=canary&user={user}"))
         let failure = try #require(found)
         #expect(failure.exit == exit, "\(failure)")
@@ -57,6 +59,7 @@ struct TokenEndpointTests {
 
     @Test func silenceEndsInTime() async throws {
         let server = try await TokenServer.start()
+        defer { withExtendedLifetime(server) {} }
         let url = "http://127.0.0.1:\(server.port)/silent?user={user}"
         let found = await failure(endpoint(url, timeout: .milliseconds(300)))
         #expect(found?.exit == .network)

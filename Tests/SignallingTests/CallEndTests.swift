@@ -178,6 +178,11 @@ struct CallEndTests {
             var challenge = lone.response(407, to: first)
             challenge.headers["Proxy-Authenticate"] = Self.ours
             try lone.receive(challenge)
+            if method == .bye {
+                // It is over without one: nobody collects digests by challenging a BYE.
+                #expect(lone.last(.bye) == first)
+                continue
+            }
             let second = try #require(lone.last(method))
             #expect(second.headers["Proxy-Authorization"]?.hasPrefix("Digest username=\"bob\"") == true, "\(method)")
             #expect(second.cseq?.number == (first.cseq?.number ?? 0) + 1 && second.vias.count == 1)

@@ -97,7 +97,7 @@ public struct SIPDialog: Sendable, Equatable {
         remoteTag = responseTo.tag ?? ""
         localURI = from.withoutTag
         remoteURI = to.withoutTag
-        remoteTarget = response.contacts.first?.uri ?? requestURI
+        remoteTarget = response.contactTarget ?? requestURI
         routeSet = response.recordRoutes.reversed()
         localSequence = sequence
         remoteSequence = nil
@@ -112,13 +112,13 @@ public struct SIPDialog: Sendable, Equatable {
         guard let from = request.from else { throw .missing(header: "From") }
         guard let to = request.to else { throw .missing(header: "To") }
         guard let sequence = request.cseq?.number else { throw .missing(header: "CSeq") }
-        guard let contact = request.contacts.first else { throw .missing(header: "Contact") }
+        guard let contact = request.contactTarget else { throw .missing(header: "Contact") }
         self.callID = callID
         self.localTag = localTag
         remoteTag = from.tag ?? ""
         localURI = to.withoutTag
         remoteURI = from.withoutTag
-        remoteTarget = contact.uri
+        remoteTarget = contact
         routeSet = request.recordRoutes
         localSequence = 0
         remoteSequence = sequence
@@ -221,8 +221,8 @@ extension SIPDialog {
         }
         if let remoteSequence, cseq.number <= remoteSequence { return false }
         remoteSequence = cseq.number
-        if Self.targetRefreshMethods.contains(cseq.method), let contact = request.contacts.first {
-            remoteTarget = contact.uri
+        if Self.targetRefreshMethods.contains(cseq.method), let contact = request.contactTarget {
+            remoteTarget = contact
         }
         return true
     }
@@ -240,14 +240,23 @@ extension SIPDialog {
             isEarly = false
             routeSet = response.recordRoutes.reversed()
         }
-        if status >= 200 || isEarly, let contact = response.contacts.first {
-            remoteTarget = contact.uri
+        if status >= 200 || isEarly, let contact = response.contactTarget {
+            remoteTarget = contact
         }
     }
 
     /// What a request that ends or breaks the dialog means for it: 481 and 408 end the dialog (section 12.2.1.2).
     public static func isEnded(by status: Int) -> Bool {
         status == 481 || status == 408
+    }
+}
+
+extension SIPMessage {
+    /// Where the sender wants requests to go. In a dialog that is a SIP URI (RFC 3261 section 8.1.1.8): a Contact of another
+    /// scheme is none, since no request can be sent there.
+    fileprivate var contactTarget: SIPURI? {
+        guard let uri = contacts.first?.uri, uri.isSIP else { return nil }
+        return uri
     }
 }
 

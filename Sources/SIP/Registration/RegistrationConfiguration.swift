@@ -103,7 +103,7 @@ public struct RegistrationFailure: Error, Hashable, Sendable, CustomStringConver
     /// Creates a failure.
     public init(status: Int? = nil, reason: String, kind: Kind, isBindingAlive: Bool = false) {
         self.status = status
-        self.reason = reason
+        self.reason = reason.withoutControls
         self.kind = kind
         self.isBindingAlive = isBindingAlive
     }

@@ -189,6 +189,37 @@ struct SIPDialogTests {
         #expect(dialog.remoteTarget == invite.requestURI)
     }
 
+    @Test(
+        "a Contact of another scheme is no target: no request can be sent there",
+        arguments: ["tel:+15551234", "mailto:b@h"])
+    func foreignTargets(uri: String) throws {
+        var (invite, response) = try Self.exchange(contact: "<\(uri)>")
+        var caller = try SIPDialog(asClientFor: invite, response: response)
+        #expect(caller.remoteTarget == invite.requestURI)
+        (_, response) = try Self.exchange()
+        caller = try SIPDialog(asClientFor: invite, response: response)
+        var reinvite = caller.request(.invite)
+        let target = caller.remoteTarget
+        response = reinvite.response(status: 200)
+        response.contacts = [try Self.address("<\(uri)>")]
+        caller.update(from: response)
+        #expect(caller.remoteTarget == target)
+
+        var callee = try SIPDialog(asServerFor: invite, localTag: "bob-tag")
+        let before = callee.remoteTarget
+        reinvite.contacts = [try Self.address("<\(uri)>")]
+        var to = reinvite.to
+        to?.tag = "bob-tag"
+        reinvite.to = to
+        let isAccepted = callee.accepts(reinvite)
+        #expect(isAccepted)
+        #expect(callee.remoteTarget == before)
+        invite.contacts = [try Self.address("<\(uri)>")]
+        #expect(throws: SIPDialogError.missing(header: "Contact")) {
+            try SIPDialog(asServerFor: invite, localTag: "bob-tag")
+        }
+    }
+
     @Test("a SIPS request makes a secure dialog")
     func secure() throws {
         var (invite, response) = try Self.exchange()
