@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct RegistrationErrorTests {
     @Test(arguments: [
-        (NetworkError.Code.tls(.expired), SinchError.Code.tls), (.tls(.truncated), .tls),
+        (NetworkError.Code.tls(.expired), SinchError.Code.tls), (.tls(.truncated), .network),
         (.nameNotFound, .nameNotFound),
         (.connectionRefused, .network), (.webSocket(.truncated), .network),
     ])
