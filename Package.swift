@@ -34,7 +34,7 @@ let package = Package(
         .target(name: "SIP", dependencies: ["Crypto", "DNS", "Primitives"], swiftSettings: core),
         .target(name: "SDP", dependencies: ["Primitives"], swiftSettings: core),
         .target(name: "RTP", dependencies: ["Primitives"], swiftSettings: core),
-        .target(name: "STUN", dependencies: ["Crypto"], swiftSettings: core),
+        .target(name: "STUN", dependencies: ["Crypto", "Primitives"], swiftSettings: core),
         .target(name: "ICE", dependencies: ["Crypto", "Primitives", "STUN"], swiftSettings: core),
         .target(name: "WebSocket", dependencies: ["Crypto"], swiftSettings: core),
 

@@ -94,14 +94,7 @@ public enum EnvironmentProcess {
             return EnvironmentConfiguration.Application(key: last.applicationKey, secret: last.applicationSecret)
         }
         var random = RandomSource.system
-        var digits = Array(random.hexadecimal(bits: 128))
-        digits[12] = "4"
-        digits[16] = "a"
-        var key = ""
-        for (index, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(index) { key.append("-") }
-            key.append(digit)
-        }
+        let key = random.uuid()
         return EnvironmentConfiguration.Application(key: key, secret: ApplicationSecret.generate(random: &random))
     }
 

@@ -34,6 +34,21 @@ public enum RandomSource: RandomNumberGenerator, Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// A random UUID in lower case (RFC 9562, version 4).
+    public mutating func uuid() -> String {
+        var digits = Array(hexadecimal(bits: 128))
+        digits[12] = "4"
+        digits[16] = ["8", "9", "a", "b"][Int(next() & 3)]
+        let text = String(digits)
+        var groups: [Substring] = []
+        var rest = text[...]
+        for length in [8, 4, 4, 4, 12] {
+            groups.append(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        return groups.joined(separator: "-")
+    }
+
     /// A number in [0, 1).
     public mutating func unitInterval() -> Double {
         Double(next() >> 11) * 0x1p-53

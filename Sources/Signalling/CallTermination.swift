@@ -1,3 +1,4 @@
+import Primitives
 import SIP
 
 /// Why a call ended, in terms that an application acts upon.

@@ -15,17 +15,7 @@ enum Identifiers {
     /// A random UUID as a URN (RFC 4122, version 4), which names a device (RFC 5626, section 4.1).
     static func makeInstanceID() -> String {
         var random = RandomSource.system
-        var digits = Array(random.hexadecimal(bits: 128))
-        digits[12] = "4"
-        digits[16] = ["8", "9", "a", "b"][Int(random.next() & 3)]
-        let text = String(digits)
-        var groups: [Substring] = []
-        var rest = text[...]
-        for length in [8, 4, 4, 4, 12] {
-            groups.append(rest.prefix(length))
-            rest = rest.dropFirst(length)
-        }
-        return "urn:uuid:" + groups.joined(separator: "-")
+        return "urn:uuid:" + random.uuid()
     }
 
     /// At most 255 bytes of `A-Z a-z 0-9 - _ =`.

@@ -77,14 +77,5 @@ struct EventThrottle: Sendable {
 
 /// What the network sent, fit for a line of a log: no control characters, no longer than a user's name may be.
 func loggable(_ text: String?) -> String {
-    String((text ?? "").unicodeScalars.prefix(255).map { $0.properties.isLoggable ? Character($0) : "?" })
-}
-
-extension Unicode.Scalar.Properties {
-    fileprivate var isLoggable: Bool {
-        switch generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
-        default: true
-        }
-    }
+    String(String.UnicodeScalarView((text ?? "").unicodeScalars.prefix(255))).withoutControls
 }
