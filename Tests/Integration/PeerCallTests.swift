@@ -9,7 +9,7 @@ struct PeerCallTests {
     static let transports = ["udp", "tcp", "tls"]
 
     /// A client of ours and a phone at one Kamailio.
-    private func with(
+    private func withServer(
         _ transport: String,
         _ body: (Scratch, PeerServer, _ melody: [Int16], _ speech: [Int16]) async throws -> Void
     ) async throws {
@@ -32,24 +32,29 @@ struct PeerCallTests {
         #expect(match.score > 0.7 && match.comparedSeconds > 0.9, "\(match)", sourceLocation: sourceLocation)
     }
 
-    /// Talks for two seconds of recorded sound.
-    private func talk(_ world: Scratch, until recording: String) async throws {
-        let isLong = await world.eventually(within: .seconds(20)) {
-            // 48 kHz, 16 bits, two channels.
-            readBytes(world.root + "/" + recording).count > 48_000 * 4 * 5 / 2
-        }
-        #expect(isLong, "\(recording) does not grow")
+    /// A baresip as `bob`, who plays `theirs.wav`.
+    private func baresip(_ transport: String, at server: PeerServer, in world: Scratch) async throws -> Baresip {
+        var options = Baresip.Options()
+        options.transport = transport
+        options.caFile = server.caFile
+        return try await Baresip.start(
+            user: "bob", at: server, playing: world.root + "/theirs.wav", in: world, options: options)
     }
+
+    /// A linphonec as `bob`, who plays `theirs.wav`.
+    private func linphone(_ transport: String, at server: PeerServer, in world: Scratch) async throws -> Linphone {
+        try await Linphone.start(
+            user: "bob", at: server, playing: world.root + "/theirs.wav", in: world, transport: transport,
+            caFile: server.caFile)
+    }
+
+    /// Talks for two and a half seconds of recorded sound.
+    private func talk(_ world: Scratch) async { await world.pass(2.5, of: "alice.wav") }
 
     @Test("baresip is called by us and hangs up", arguments: transports)
     func baresipIsCalled(_ transport: String) async throws {
-        try await with(transport) { world, server, melody, speech in
-            var options = Baresip.Options()
-            options.transport = transport
-            options.caFile = server.caFile
-            let phone = try await Baresip.start(
-                user: "bob", at: server, playing: world.root + "/theirs.wav", in: world, options: options)
-            do {
+        try await withServer(transport) { world, server, melody, speech in
+            try await with(try await baresip(transport, at: server, in: world)) { phone in
                 try await world.start("alice")
                 let call = try world.begin([
                     "call", "bob", "--as", "alice", "--play", "ours.wav", "--record", "alice.wav", "--json",
@@ -58,7 +63,7 @@ struct PeerCallTests {
                 #expect(incoming.parameter.contains("alice@"), "\(incoming)")
                 phone.command("accept")
                 try await phone.event("CALL_ESTABLISHED")
-                try await talk(world, until: "alice.wav")
+                await talk(world)
                 phone.command("hangup")
                 let end = await call.end()
                 #expect(end.exit == 0, "\(end.errors)")
@@ -67,22 +72,14 @@ struct PeerCallTests {
                 expectHeard(speech, in: try Sound.read(world.root + "/alice.wav")[1])
                 await phone.stop()
                 expectHeard(melody, in: try phone.heard())
-            } catch {
-                await phone.stop()
-                throw error
             }
         }
     }
 
     @Test("baresip calls us and we hang up", arguments: transports)
     func baresipCalls(_ transport: String) async throws {
-        try await with(transport) { world, server, melody, speech in
-            var options = Baresip.Options()
-            options.transport = transport
-            options.caFile = server.caFile
-            let phone = try await Baresip.start(
-                user: "bob", at: server, playing: world.root + "/theirs.wav", in: world, options: options)
-            do {
+        try await withServer(transport) { world, server, melody, speech in
+            try await with(try await baresip(transport, at: server, in: world)) { phone in
                 try await world.start("alice")
                 phone.command("dial", "sip:alice@\(server.domain)")
                 let incoming = try await world.must(
@@ -91,27 +88,21 @@ struct PeerCallTests {
                 try await phone.event("CALL_RINGING")
                 try await world.must("answer", "--as", "alice", "--play", "ours.wav", "--record", "alice.wav")
                 try await phone.event("CALL_ESTABLISHED")
-                try await talk(world, until: "alice.wav")
+                await talk(world)
                 try await world.must("hangup", "--as", "alice")
                 try await phone.event("CALL_CLOSED")
                 try await world.must("wait", "--as", "alice", "--for", "ended", "--timeout", "5")
                 expectHeard(speech, in: try Sound.read(world.root + "/alice.wav")[1])
                 await phone.stop()
                 expectHeard(melody, in: try phone.heard())
-            } catch {
-                await phone.stop()
-                throw error
             }
         }
     }
 
     @Test("linphonec is called by us and hangs up", arguments: transports)
     func linphoneIsCalled(_ transport: String) async throws {
-        try await with(transport) { world, server, melody, speech in
-            let phone = try await Linphone.start(
-                user: "bob", at: server, playing: world.root + "/theirs.wav", in: world, transport: transport,
-                caFile: server.caFile)
-            do {
+        try await withServer(transport) { world, server, melody, speech in
+            try await with(try await linphone(transport, at: server, in: world)) { phone in
                 try await world.start("alice")
                 let call = try world.begin([
                     "call", "bob", "--as", "alice", "--play", "ours.wav", "--record", "alice.wav", "--json",
@@ -119,54 +110,40 @@ struct PeerCallTests {
                 try await phone.line(containing: "incoming call from")
                 phone.command("answer")
                 try await phone.line(containing: "Media streams established")
-                try await talk(world, until: "alice.wav")
+                await talk(world)
                 phone.command("terminate")
                 let end = await call.end()
                 #expect(end.exit == 0, "\(end.errors)")
                 expectHeard(speech, in: try Sound.read(world.root + "/alice.wav")[1])
                 await phone.stop()
                 expectHeard(melody, in: try Sound.readAny(phone.recording))
-            } catch {
-                await phone.stop()
-                throw error
             }
         }
     }
 
     @Test("linphonec calls us and we hang up", arguments: transports)
     func linphoneCalls(_ transport: String) async throws {
-        try await with(transport) { world, server, melody, speech in
-            let phone = try await Linphone.start(
-                user: "bob", at: server, playing: world.root + "/theirs.wav", in: world, transport: transport,
-                caFile: server.caFile)
-            do {
+        try await withServer(transport) { world, server, melody, speech in
+            try await with(try await linphone(transport, at: server, in: world)) { phone in
                 try await world.start("alice")
                 phone.command("call sip:alice@\(server.domain)")
                 try await world.must("wait", "--as", "alice", "--for", "incoming", "--timeout", "10")
                 try await world.must("answer", "--as", "alice", "--play", "ours.wav", "--record", "alice.wav")
                 try await phone.line(containing: "Media streams established")
-                try await talk(world, until: "alice.wav")
+                await talk(world)
                 try await world.must("hangup", "--as", "alice")
                 try await phone.line(containing: "ended")
                 expectHeard(speech, in: try Sound.read(world.root + "/alice.wav")[1])
                 await phone.stop()
                 expectHeard(melody, in: try Sound.readAny(phone.recording))
-            } catch {
-                await phone.stop()
-                throw error
             }
         }
     }
 
     @Test("busy, declined and cancelled", arguments: transports)
     func outcomes(_ transport: String) async throws {
-        try await with(transport) { world, server, _, _ in
-            var options = Baresip.Options()
-            options.transport = transport
-            options.caFile = server.caFile
-            let phone = try await Baresip.start(
-                user: "bob", at: server, playing: world.root + "/theirs.wav", in: world, options: options)
-            do {
+        try await withServer(transport) { world, server, _, _ in
+            try await with(try await baresip(transport, at: server, in: world)) { phone in
                 try await world.start("alice")
                 // The phone refuses with 486 what it is told to hang up while it rings.
                 let refused = try world.begin(["call", "bob", "--as", "alice", "--json"])
@@ -192,10 +169,6 @@ struct PeerCallTests {
                 try await world.must("wait", "--as", "alice", "--for", "ended", "--timeout", "10")
                 let missed = try #require(try await world.calls("alice").first)
                 #expect(missed["end"]?["cause"]?.string == "canceled", "\(missed)")
-                await phone.stop()
-            } catch {
-                await phone.stop()
-                throw error
             }
         }
     }

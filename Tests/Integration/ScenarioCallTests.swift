@@ -36,19 +36,16 @@ struct ScenarioCallTests {
     ]
 
     /// Runs a test with carol, who does what the scenario says, and alice's client.
-    private func with(
+    private func withCarol(
         _ scenario: String, _ body: (Scratch, PeerServer, SIPpPhone) async throws -> Void
     ) async throws {
         try await Scratch.with { world in
             try await PeerServer.with(world) { server in
                 try world.configure(server.configuration(transport: "udp"))
                 let carol = try await SIPpPhone.start(scenario, user: "carol", at: server, in: world)
-                do {
+                try await with(carol) { carol in
                     try await world.start("alice", "--capture", "tone:440")
                     try await body(world, server, carol)
-                } catch {
-                    await carol.stop()
-                    throw error
                 }
             }
         }
@@ -57,7 +54,7 @@ struct ScenarioCallTests {
     /// Calls carol once; both the scenario and the caller must end as they should.
     @Test(arguments: answered + refused)
     func carolIsCalled(_ expectation: Expectation) async throws {
-        try await with(expectation.scenario) { world, _, carol in
+        try await withCarol(expectation.scenario) { world, _, carol in
             var arguments = ["call", "carol", "--as", "alice", "--json"]
             if expectation.isEndedHere { arguments += ["--duration", "1500ms"] }
             let run = try await world.begin(arguments).end()
@@ -75,7 +72,7 @@ struct ScenarioCallTests {
 
     /// A redirect leads the call to a client of ours.
     @Test func carolSendsTheCallToDave() async throws {
-        try await with("redirect") { world, _, carol in
+        try await withCarol("redirect") { world, _, carol in
             try await world.start("dave", "--auto-answer", "--capture", "tone:700")
             try await world.must("call", "carol", "--as", "alice", "--duration", "1", "--json")
             try await carol.expectSuccess()
@@ -125,7 +122,7 @@ struct ScenarioCallTests {
                 }
                 let count = isCanceled ? 20 : 1
                 let carol = try await SIPpPhone.start(scenario, user: "carol", calls: count, at: server, in: world)
-                do {
+                try await with(carol) { carol in
                     try await carol.expectSuccess()
                     try await world.must("wait", "--as", "alice", "--for", "ended", "--timeout", "5")
                     #expect(try await world.status("alice")["calls"] == .array([]))
@@ -136,9 +133,6 @@ struct ScenarioCallTests {
                     #expect(call["end"]?["cause"]?.string == (isCanceled ? "canceled" : "hungUp"), "\(call)")
                     #expect(call["end"]?["isLocal"]?.bool == false, "\(call)")
                     #expect((call["times"]?["established"] != nil) == !isCanceled, "\(call)")
-                } catch {
-                    await carol.stop()
-                    throw error
                 }
             }
         }

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Glibc
 
 /// Debian's baresip as the other phone: a user with a digest password behind a SIP server, controlled over its TCP port.
-final class Baresip: Sendable {
+final class Baresip: Peer {
     /// An event, or the answer to a command, as baresip's `ctrl_tcp` module gives it.
     struct Message: Sendable {
         let type: String
@@ -35,7 +35,7 @@ final class Baresip: Sendable {
 
     /// Starts it and waits for its registration. It plays `sound` (48 kHz mono) and records what it hears.
     static func start(
-        user: String, at server: SIPServer, playing sound: String, in scratch: Scratch, options: Options = Options()
+        user: String, at server: PeerServer, playing sound: String, in scratch: Scratch, options: Options = Options()
     ) async throws -> Baresip {
         let phone = try Baresip(user: user, at: server, playing: sound, in: scratch, options: options)
         do {
@@ -49,7 +49,7 @@ final class Baresip: Sendable {
     }
 
     private init(
-        user: String, at server: SIPServer, playing sound: String, in scratch: Scratch, options: Options
+        user: String, at server: PeerServer, playing sound: String, in scratch: Scratch, options: Options
     ) throws {
         let directory = scratch.root + "/baresip-" + user
         guard mkdir(directory, 0o700) == 0 else { throw TestFailure("cannot make \(directory)") }

@@ -1,13 +1,13 @@
 import Glibc
 
 /// Debian's linphonec as the other phone, spoken to on its console; sound comes from and goes to files.
-final class Linphone: Sendable {
+final class Linphone: Peer {
     let recording: String
     private let process: PeerProcess
 
     /// Starts it and waits for its registration. It plays `sound` and records what it hears.
     static func start(
-        user: String, at server: SIPServer, playing sound: String, in scratch: Scratch, transport: String = "udp",
+        user: String, at server: PeerServer, playing sound: String, in scratch: Scratch, transport: String = "udp",
         caFile: String? = nil
     ) async throws -> Linphone {
         let phone = try Linphone(user: user, at: server, in: scratch, transport: transport, caFile: caFile)
@@ -25,7 +25,7 @@ final class Linphone: Sendable {
     }
 
     private init(
-        user: String, at server: SIPServer, in scratch: Scratch, transport: String, caFile: String?
+        user: String, at server: PeerServer, in scratch: Scratch, transport: String, caFile: String?
     ) throws {
         let directory = scratch.root + "/linphone-" + user
         for path in ["", "/.local", "/.local/share", "/.local/share/linphone"] {

@@ -1,20 +1,5 @@
-import Configuration
 import Glibc
 import Synchronization
-
-/// A SIP server of the tests, as phones and our clients need to know it.
-protocol SIPServer: Sendable {
-    /// Where it listens.
-    var host: String { get }
-    /// The domain of its users.
-    var domain: String { get }
-    /// The port of `udp`, `tcp`, `tls`, `ws` or `wss`.
-    func port(_ transport: String) -> UInt16
-    /// The digest password of a phone's user.
-    func password(of user: String) -> String
-    /// The configuration file of a client of ours that reaches it over this transport.
-    func configuration(transport: String) -> String
-}
 
 /// Ports that `freePort` has given away.
 private let portsGiven = Mutex<Set<UInt16>>([])

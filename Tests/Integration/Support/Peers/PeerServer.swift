@@ -1,72 +1,66 @@
 import Crypto
-import Glibc
+import Testing
 
-/// One node of `deploy/kamailio` for a test: an application of ours, and a phone with a password for `bob`, `carol`
-/// and `dave`.
-final class PeerServer: SIPServer {
-    let host = "127.0.0.1"
-    let domain = "sip.test"
-    let caFile: String
-    private let ports: [String: UInt16]
-    private let process: PeerProcess
-    private static let application = "5d1c7a0e-9d43-4c02-8f26-3a4f1b8f6e11"
-    private static let secret = "c2luY2hjdGwtdGVzdC1hcHBsaWNhdGlvbg=="
+/// A node of `deploy/kamailio` as phones and our clients need to know it: `bob`, `carol` and `dave` may register phones,
+/// each with a password.
+struct PeerServer: Sendable {
+    private let node: KamailioNode
 
-    /// Runs a test with a node of its own.
+    /// Runs a test with a server of its own.
     static func with(_ world: Scratch, _ body: (PeerServer) async throws -> Void) async throws {
-        let server = try await PeerServer(world)
-        do {
-            try await body(server)
-        } catch {
-            await server.process.stop()
-            throw error
+        var settings = KamailioNode.Settings()
+        settings.phones = ["bob", "carol", "dave"].map { user in
+            let hash = hexadecimal(md5(Array("\(user):\(KamailioNode.domain):\(password(of: user))".utf8)))
+            return "\(user) \(KamailioNode.applicationKey) \(user) \(hash)"
         }
-        await server.process.stop()
+        try await world.withKamailio(settings) { try await body(PeerServer(node: $0)) }
     }
 
-    private init(_ world: Scratch) async throws {
-        let state = world.root + "/kamailio"
-        guard mkdir(state, 0o700) == 0 else { throw TestFailure("cannot make \(state)") }
-        caFile = state + "/tls/ca.pem"
-        try writeFile(state + "/applications", Array("\(Self.application) \(Self.secret)\n".utf8))
-        var phones = ""
-        for user in ["bob", "carol", "dave"] {
-            let hash = hexadecimal(md5(Array("\(user):\(domain):\(Self.password(user))".utf8)))
-            phones += "\(user) \(Self.application) \(user) \(hash)\n"
-        }
-        try writeFile(state + "/phones", Array(phones.utf8))
-        var ports: [String: UInt16] = [:]
-        for transport in ["udp", "tcp", "tls", "ws", "wss"] { ports[transport] = try freePort() }
-        self.ports = ports
-        var arguments = ["--state", state, "--domain", domain, "--memory", "64", "--show-profile"]
-        for (transport, port) in ports { arguments += ["--" + transport, String(port)] }
-        process = try PeerProcess(
-            "bash", [Self.repository + "/deploy/kamailio/run"] + arguments, directory: world.root)
-        do {
-            try await process.line(containing: "The node is up", within: .seconds(20))
-        } catch {
-            await process.stop()
-            throw error
-        }
-    }
+    /// Where it listens.
+    var host: String { node.address }
+    /// The domain of its users.
+    var domain: String { KamailioNode.domain }
+    /// What to trust.
+    var caFile: String { node.state + "/tls/ca.pem" }
 
-    private static let repository: String = {
-        let parts = #filePath.split(separator: "/", omittingEmptySubsequences: true)
-        return "/" + parts.dropLast(5).joined(separator: "/")
-    }()
+    /// The port of `udp`, `tcp`, `tls`, `ws` or `wss`.
+    func port(_ transport: String) -> UInt16 { KamailioNode.ports[transport] ?? 0 }
 
-    private static func password(_ user: String) -> String { "password-of-" + user }
+    /// The digest password of a phone's user.
+    func password(of user: String) -> String { Self.password(of: user) }
 
-    func port(_ transport: String) -> UInt16 { ports[transport] ?? 0 }
+    private static func password(of user: String) -> String { "password-of-" + user }
 
-    func password(of user: String) -> String { Self.password(user) }
-
+    /// The configuration file of a client of ours that reaches it over this transport.
     func configuration(transport: String) -> String {
-        """
-        {"profiles": {"default": {
-          "environmentHost": "\(domain)", "outboundProxy": "\(host):\(port(transport));transport=\(transport)",
-          "applicationKey": "\(Self.application)", "applicationSecret": "\(Self.secret)", "caFile": "\(caFile)"
-        }}}
-        """
+        "{ profiles: { default: \(node.profile(transport)) } }"
+    }
+}
+
+/// A program of somebody else that plays a part in a test.
+protocol Peer: Sendable {
+    /// Ends it; once more does nothing.
+    func stop() async
+}
+
+/// Runs a part of a test with a peer, and ends the peer whatever happens.
+func with<Program: Peer>(_ peer: Program, _ body: (Program) async throws -> Void) async throws {
+    do {
+        try await body(peer)
+    } catch {
+        await peer.stop()
+        throw error
+    }
+    await peer.stop()
+}
+
+extension Scratch {
+    /// Waits until a recording of two channels is so many seconds longer than now: time as the sound has it.
+    func pass(_ seconds: Double, of recording: String, sourceLocation: SourceLocation = #_sourceLocation) async {
+        let path = recording.hasPrefix("/") ? recording : root + "/" + recording
+        // 48 kHz, 16 bits, two channels.
+        let goal = readBytes(path).count + Int(seconds * 48_000 * 4)
+        let hasGrown = await eventually(within: .seconds(20)) { readBytes(path).count >= goal }
+        #expect(hasGrown, "\(recording) does not grow", sourceLocation: sourceLocation)
     }
 }

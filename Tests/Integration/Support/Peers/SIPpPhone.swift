@@ -4,7 +4,7 @@ import Testing
 
 /// sipp as the other side: a scenario of `Tests/Integration/Scenarios` says what it does in its calls, right or wrong.
 /// What it hears it sends back.
-final class SIPpPhone: Sendable {
+final class SIPpPhone: Peer {
     /// Where it waits, at 127.0.0.1 by UDP.
     let port: UInt16
     private let scenario: String
@@ -14,7 +14,7 @@ final class SIPpPhone: Sendable {
 
     /// Registers a phone's user from a port of its own, and then makes calls from there, or waits for them.
     static func start(
-        _ scenario: String, user: String, calls: Int = 1, at server: SIPServer, in world: Scratch
+        _ scenario: String, user: String, calls: Int = 1, at server: PeerServer, in world: Scratch
     ) async throws -> SIPpPhone {
         let port = try freePort()
         let credentials = ["-au", user, "-ap", server.password(of: user)]
