@@ -18,7 +18,7 @@ import Primitives
 /// them (TLS or loopback). Printing the machine shows no secret.
 public struct RegistrationMachine: Sendable {
     /// What the machine waits for beyond a timer.
-    private enum Hold: Sendable {
+    enum Hold: Sendable {
         case none
         case credentials
         /// The registrar refused us for good.
@@ -26,40 +26,40 @@ public struct RegistrationMachine: Sendable {
     }
 
     /// A binding is refreshed at least that often.
-    private static let longestUnrefreshed = Duration.seconds(86_400)
+    static let longestUnrefreshed = Duration.seconds(86_400)
 
     let configuration: RegistrationConfiguration
-    private var random: RandomSource
-    private var authenticator: Authenticator
-    private let callID: String
-    private let fromTag: String
-    private var sequence: UInt32 = 0
-    private var actions = FIFO<Action>()
+    var random: RandomSource
+    var authenticator: Authenticator
+    let callID: String
+    let fromTag: String
+    var sequence: UInt32 = 0
+    var actions = FIFO<Action>()
 
     /// Where the registration stands.
-    public private(set) var state = State.idle
+    public internal(set) var state = State.idle
     /// When the binding lapses unless it is refreshed; nil while there is none.
-    public private(set) var bindingExpiry: MonotonicTime?
+    public internal(set) var bindingExpiry: MonotonicTime?
     /// When the next REGISTER is due; nil while none is planned.
-    public private(set) var nextAttempt: MonotonicTime?
+    public internal(set) var nextAttempt: MonotonicTime?
     /// The last failure since the last success.
-    public private(set) var lastFailure: RegistrationFailure?
+    public internal(set) var lastFailure: RegistrationFailure?
     /// What the registrar said with its last 200.
-    public private(set) var terms = RegistrarTerms()
+    public internal(set) var terms = RegistrarTerms()
 
     /// The REGISTER under way.
-    private var pending: SIPMessage?
-    private var hold = Hold.none
-    private var failures = 0
-    private var expires: Int
-    private var hasHonouredMinExpires = false
-    private var usesOutbound: Bool
-    private var refreshesAfterResponse = false
-    private var hasAcceptedToken = false
+    var pending: SIPMessage?
+    var hold = Hold.none
+    var failures = 0
+    var expires: Int
+    var hasHonouredMinExpires = false
+    var usesOutbound: Bool
+    var refreshesAfterResponse = false
+    var hasAcceptedToken = false
     /// Whether there was a binding since `start`, so that a refusal is probably a passing trouble.
-    private var hasBeenRegistered = false
-    private var refusals = 0
-    private var unregisterDeadline: MonotonicTime?
+    var hasBeenRegistered = false
+    var refusals = 0
+    var unregisterDeadline: MonotonicTime?
 
     /// Creates a machine at rest.
     public init(configuration: RegistrationConfiguration, random: RandomSource = .system) {
@@ -334,120 +334,5 @@ extension RegistrationMachine {
         } else {
             retryLater(failure, after: response.retryAfter.map { .seconds(max(0, min($0, 1 << 31))) }, at: now)
         }
-    }
-}
-
-// MARK: - Moves
-
-extension RegistrationMachine {
-    private func failure(
-        status: Int?, _ reason: String, _ kind: RegistrationFailure.Kind
-    ) -> RegistrationFailure {
-        RegistrationFailure(status: status, reason: reason, kind: kind, isBindingAlive: bindingExpiry != nil)
-    }
-
-    private mutating func awaitCredentials(_ challenge: Challenge?) {
-        hold = .credentials
-        nextAttempt = nil
-        if bindingExpiry == nil { state = .waiting }
-        actions.append(.needsCredentials(challenge))
-    }
-
-    private mutating func refuse(_ failure: RegistrationFailure, at now: MonotonicTime) {
-        hold = .refusal
-        nextAttempt = nil
-        if hasBeenRegistered {
-            let (first, last) = (configuration.refusalBackoff.lowerBound, configuration.refusalBackoff.upperBound)
-            let ceiling = min(first * (1 << min(refusals, 20)), last)
-            refusals += 1
-            nextAttempt = now + ceiling * (0.5 + 0.5 * random.unitInterval())
-        }
-        if bindingExpiry == nil { state = .waiting }
-        lastFailure = failure
-        actions.append(.failed(failure, retryAt: nextAttempt))
-    }
-
-    /// Plans the next attempt: what the registrar asked for, or 1 s doubling up to 5 min, never in step with others.
-    private mutating func retryLater(
-        _ failure: RegistrationFailure, after wish: Duration? = nil, at now: MonotonicTime
-    ) {
-        guard state != .unregistering else { return end() }
-        var failure = failure
-        failure.isBindingAlive = bindingExpiry != nil
-        if failure.reason.isEmpty { failure.reason = "the registrar gave no reason" }
-        let (first, last) = (configuration.backoff.lowerBound, configuration.backoff.upperBound)
-        let ceiling = min(first * (1 << min(failures, 20)), last)
-        var pause = ceiling * (0.5 + 0.5 * random.unitInterval())
-        if let wish {
-            let bounded = min(wish, configuration.maximumRetryAfter)
-            pause = max(pause, bounded + bounded * (0.1 * random.unitInterval()))
-        }
-        failures += 1
-        lastFailure = failure
-        refreshesAfterResponse = false
-        if bindingExpiry == nil { state = .waiting }
-        nextAttempt = now + pause
-        actions.append(.failed(failure, retryAt: nextAttempt))
-    }
-
-    /// The binding has run out without a refresh.
-    private mutating func lapse() {
-        bindingExpiry = nil
-        guard state == .registered else { return }
-        state = pending == nil ? .waiting : .registering
-        guard pending == nil else { return }  // its outcome will be reported
-        var failure =
-            lastFailure
-            ?? RegistrationFailure(reason: "the registration lapsed without new credentials", kind: .refused)
-        failure.isBindingAlive = false
-        lastFailure = failure
-        actions.append(.failed(failure, retryAt: nextAttempt))
-    }
-
-    private mutating func end() {
-        pending = nil
-        bindingExpiry = nil
-        nextAttempt = nil
-        unregisterDeadline = nil
-        hasBeenRegistered = false
-        lastFailure = nil
-        refreshesAfterResponse = false
-        state = .ended
-        actions.append(.unregistered)
-    }
-
-    private mutating func sendRegister() {
-        nextAttempt = nil
-        refreshesAfterResponse = false
-        let isRemoval = state == .unregistering
-        if !isRemoval, bindingExpiry == nil { state = .registering }
-        var from = configuration.addressOfRecord
-        from.tag = fromTag
-        var to = configuration.addressOfRecord
-        to.tag = nil
-        var contact = configuration.contact
-        contact.parameters["+sip.instance"] = "\"<\(configuration.instanceURN)>\""
-        if usesOutbound { contact.parameters["reg-id"] = String(configuration.registrationID) }
-        var request = SIPMessage(request: .register, uri: configuration.registrar)
-        request.maxForwards = 70
-        if !configuration.route.isEmpty { request.routes = configuration.route }
-        request.from = from
-        request.to = to
-        request.callID = callID
-        request.cseq = SIPCSeq(number: sequence + 1, method: .register)
-        request.contacts = [contact]
-        request.expires = isRemoval ? 0 : expires
-        request.headers["Supported"] = usesOutbound ? "path, gruu, outbound" : "path, gruu"
-        for header in configuration.headers { request.headers.append(header.name, header.value) }
-        authenticator.preauthorize(&request)
-        transmit(request)
-    }
-
-    private mutating func transmit(_ request: SIPMessage) {
-        var request = request
-        sequence = min(sequence, UInt32(Int32.max) - 1) + 1
-        request.cseq = SIPCSeq(number: sequence, method: .register)
-        pending = request
-        actions.append(.send(request))
     }
 }
