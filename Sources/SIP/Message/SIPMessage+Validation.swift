@@ -77,8 +77,11 @@ extension SIPMessage {
 
     private func isAddressList(_ kind: HeaderName, _ cursor: inout ByteCursor, _ bytes: Span<UInt8>) -> Bool {
         if kind == .contact, equal(bytes, cursor.rest, "*") { return true }
+        // Routes are SIP URIs (section 16.6 step 4), a Contact may be any.
         repeat {
-            guard (try? AddressSyntax(&cursor, bytes)) != nil else { return false }
+            guard let address = try? AddressSyntax(&cursor, bytes), address.uri.isSIP || kind == .contact else {
+                return false
+            }
         } while cursor.take(UInt8(ascii: ","), bytes)
         return true
     }
